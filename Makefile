@@ -2,6 +2,7 @@
 
 PREFIX ?= /usr/local
 FUZZ_RUNS ?= 1000000
+SIM_SEEDS ?= 100
 DATA ?= data
 BERTH_FLAGS ?=
 T ?=
@@ -9,8 +10,8 @@ T ?=
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
-.PHONY: build program run demo install deb check test-quick test asan tsan fuzz soak bench lint format docs
-.PHONY: clean help
+.PHONY: build program run demo install deb check test-quick test asan tsan fuzz soak
+.PHONY: sim-coverage bench lint format docs clean help
 
 ## make              build the release program and print its size
 build: program
@@ -71,7 +72,7 @@ fuzz:
 ## make soak         TSan, Debian package, deep lint, load at full size, bare Debian 12, 13: an hour, root
 soak: program
 	@scripts/deps test
-	@LINT_DEEP=1 scripts/test deb gcc sim-soak tsan lint
+	@TMPDIR=$${TMPDIR:-/tmp} LINT_DEEP=1 scripts/test deb gcc sim-soak tsan lint integration
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 	@BERTH_CRASHES=100 tests/integration/test_node_crash
@@ -79,6 +80,11 @@ soak: program
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
 	@tests/distro/first_steps bookworm
 	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_client_network
+
+## make sim-coverage what simulated runs reach of the code: a table, and a list of the rest; SIM_SEEDS=N
+sim-coverage:
+	@scripts/deps test
+	@scripts/coverage --seeds $(SIM_SEEDS)
 
 ## make bench        benchmarks, among them the server under wrk
 bench: program

@@ -1,9 +1,9 @@
-/* The commands of Berth, and nothing else: each verb is a file in cli/. */
+/* The table of commands. Each verb is a file in cli/. */
 #include <stddef.h>
 
 #include "cli/cli.h"
 
-/* In the order in which `berth help` lists them; a verb a line. */
+/* One verb per line, in the order in which `berth help` lists them. */
 /* clang-format off */
 const struct cli_verb *const cli_verbs[] = {
     &cli_verb_get,

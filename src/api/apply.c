@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "api/apply_int.h"
-#include "api/json_int.h"
 #include "api/managed_int.h"
 #include "api/object.h"
 #include "api/owned_fields.h"
@@ -55,9 +53,9 @@ static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(size - 1);
     char quoted[MANAGER_BYTES_MAX * 4];
 
-    buf_add_cstr(&text, quote(quoted, sizeof quoted, e->manager));
+    buf_add_cstr(&text, quote_text(quoted, sizeof quoted, e->manager));
     if (e->subresource.len)
-        buf_addf(&text, " with subresource %s", quote(quoted, sizeof quoted / 2, e->subresource));
+        buf_addf(&text, " with subresource %s", quote_text(quoted, sizeof quoted / 2, e->subresource));
     if (!str_eq(e->operation, MANAGED_APPLY))
         buf_addf(&text, " using %.*s", STR_ARG(e->api_version));
     memcpy(ret, buf_cstr(&text), text.len + 1);
@@ -99,9 +97,9 @@ static int conflict_entry(struct apply *a, const struct managed_entry *e, struct
 
 static int by_manager(const void *a, const void *b)
 {
-    const struct managed_entry *const *x = a, *const *y = b;
+    const struct managed_entry *const *left = a, *const *right = b;
 
-    return str_cmp((*x)->manager, (*y)->manager);
+    return str_cmp((*left)->manager, (*right)->manager);
 }
 
 /* Lists what other managers own of what changes. Returns how much that is. */

@@ -1,5 +1,5 @@
 /* The steps of a server-side apply that change the object: merging the body, and pruning. */
-#include "api/apply_int.h"
+#include "api/managed_int.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 #include "api/apply.h"
 
 #include "api/owned_shape.h"
-#include "base/cleanup.h"
 
 /* More are counted and not listed. */
 #define UNDECLARED_LISTED_MAX 100

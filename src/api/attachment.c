@@ -8,55 +8,42 @@
 #define ATTACHMENT_METADATA_BYTES_MAX ((size_t)256 << 10)
 #define ATTACHMENT_MESSAGE_BYTES_MAX 1024
 
-static const struct schema attachment_source_schema = {
-    "VolumeAttachmentSource",
-    (const struct field[]){
-        { "persistentVolumeName", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
-        { "inlineVolumeSpec", FIELD_OBJECT, .sub = &volume_spec_schema, .number = 2 },
-        { 0 },
-    },
+static const struct field attachment_source_fields[] = {
+    { "persistentVolumeName", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+    { "inlineVolumeSpec", FIELD_OBJECT, .sub = &volume_spec_schema, .number = 2 },
 };
+static const struct schema attachment_source_schema =
+    SCHEMA("VolumeAttachmentSource", attachment_source_fields);
 
-static const struct schema attachment_spec_schema = {
-    "VolumeAttachmentSpec",
-    (const struct field[]){
-        { "attacher", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "source", FIELD_OBJECT, .sub = &attachment_source_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "nodeName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
+static const struct field attachment_spec_fields[] = {
+    { "attacher", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "source", FIELD_OBJECT, .sub = &attachment_source_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "nodeName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema attachment_spec_schema = SCHEMA("VolumeAttachmentSpec", attachment_spec_fields);
 
-static const struct schema attachment_error_schema = {
-    "VolumeError",
-    (const struct field[]){
-        { "time", FIELD_TIME, .number = 1 },
-        { "message", FIELD_STRING, .number = 2 },
-        { "errorCode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
-        { 0 },
-    },
+static const struct field attachment_error_fields[] = {
+    { "time", FIELD_TIME, .number = 1 },
+    { "message", FIELD_STRING, .number = 2 },
+    { "errorCode", FIELD_INT32, .flags = FIELD_POINTER, .number = 3 },
 };
+static const struct schema attachment_error_schema = SCHEMA("VolumeError", attachment_error_fields);
 
-static const struct schema attachment_status_schema = {
-    "VolumeAttachmentStatus",
-    (const struct field[]){
-        { "attached", FIELD_BOOL, .flags = FIELD_ALWAYS, .number = 1 },
-        { "attachmentMetadata", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
-        { "attachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 3 },
-        { "detachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 4 },
-        { 0 },
-    },
+static const struct field attachment_status_fields[] = {
+    { "attached", FIELD_BOOL, .flags = FIELD_ALWAYS, .number = 1 },
+    { "attachmentMetadata", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
+    { "attachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 3 },
+    { "detachError", FIELD_OBJECT, .sub = &attachment_error_schema, .number = 4 },
 };
+static const struct schema attachment_status_schema =
+    SCHEMA("VolumeAttachmentStatus", attachment_status_fields);
 
-static const struct schema attachment_schema = {
-    "VolumeAttachment",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &attachment_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "status", FIELD_OBJECT, .sub = &attachment_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
+static const struct field attachment_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &attachment_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "status", FIELD_OBJECT, .sub = &attachment_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema attachment_schema = SCHEMA("VolumeAttachment", attachment_fields);
 
 static void attachment_set_defaults(struct json *d, json_ref object)
 {
@@ -130,33 +117,33 @@ static void attachment_validate_update(struct validation *v)
 
 /* --- The view --- */
 
-static struct attachment_error decode_attachment_error(struct decoder *x, json_ref status, const char *key)
+static struct attachment_error decode_attachment_error(struct decoder *dec, json_ref status, const char *key)
 {
-    json_ref error = json_get(x->d, status, key);
+    json_ref error = json_get(dec->d, status, key);
     struct attachment_error e = {
-        .message = decode_text(x, error, "message"),
-        .code = decode_int(x, error, "errorCode", -1),
+        .message = decode_text(dec, error, "message"),
+        .code = decode_int(dec, error, "errorCode", -1),
     };
 
-    (void)decode_time(x, error, "time", &e.time); /* zero when absent */
+    (void)decode_time(dec, error, "time", &e.time); /* zero when absent */
     return e;
 }
 
-static void attachment_decode(struct decoder *x, json_ref object, struct object *o)
+static void attachment_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct attachment *a = CONTAINER_OF(o, struct attachment, obj);
-    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
-    json_ref source = json_get(x->d, spec, "source");
+    json_ref spec = json_get(dec->d, object, "spec"), status = json_get(dec->d, object, "status");
+    json_ref source = json_get(dec->d, spec, "source");
 
-    a->attacher = decode_text(x, spec, "attacher");
-    a->node_name = decode_text(x, spec, "nodeName");
-    a->volume_name = decode_text(x, source, "persistentVolumeName");
-    a->inline_handle = decode_text(x, json_path(x->d, source, "inlineVolumeSpec", "csi"), "volumeHandle");
-    a->has_inline_source = json_get(x->d, source, "inlineVolumeSpec") != 0;
-    a->is_attached = decode_bool(x, status, "attached", false);
-    a->metadata = decode_map(x, status, "attachmentMetadata");
-    a->attach_error = decode_attachment_error(x, status, "attachError");
-    a->detach_error = decode_attachment_error(x, status, "detachError");
+    a->attacher = decode_text(dec, spec, "attacher");
+    a->node_name = decode_text(dec, spec, "nodeName");
+    a->volume_name = decode_text(dec, source, "persistentVolumeName");
+    a->inline_handle = decode_text(dec, json_path(dec->d, source, "inlineVolumeSpec", "csi"), "volumeHandle");
+    a->has_inline_source = json_get(dec->d, source, "inlineVolumeSpec") != 0;
+    a->is_attached = decode_bool(dec, status, "attached", false);
+    a->metadata = decode_map(dec, status, "attachmentMetadata");
+    a->attach_error = decode_attachment_error(dec, status, "attachError");
+    a->detach_error = decode_attachment_error(dec, status, "detachError");
 }
 
 const struct kind_info attachment_kind = {

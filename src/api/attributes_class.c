@@ -4,15 +4,12 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-static const struct schema attributes_class_schema = {
-    "VolumeAttributesClass",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "driverName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { "parameters", FIELD_MAP, .item = FIELD_STRING, .number = 3 },
-        { 0 },
-    },
+static const struct field attributes_class_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "driverName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+    { "parameters", FIELD_MAP, .item = FIELD_STRING, .number = 3 },
 };
+static const struct schema attributes_class_schema = SCHEMA("VolumeAttributesClass", attributes_class_fields);
 
 static void attributes_class_validate(struct validation *v)
 {
@@ -32,12 +29,12 @@ static void attributes_class_validate_update(struct validation *v)
     validate_no_updates(v, "parameters");
 }
 
-static void attributes_class_decode(struct decoder *x, json_ref object, struct object *o)
+static void attributes_class_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct attributes_class *c = CONTAINER_OF(o, struct attributes_class, obj);
 
-    c->driver = decode_text(x, object, "driverName");
-    c->parameters = decode_map(x, object, "parameters");
+    c->driver = decode_text(dec, object, "driverName");
+    c->parameters = decode_map(dec, object, "parameters");
 }
 
 const struct kind_info attributes_class_kind = {

@@ -31,84 +31,66 @@ static_assert(ARRAY_LEN(resize_names) == RESIZE_STATUS_COUNT + 1, "name every st
 
 /* --- Schema --- */
 
-static const struct schema claim_resources_schema = {
-    "VolumeResourceRequirements",
-    (const struct field[]){
-        { "limits", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
-        { "requests", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
-        { 0 },
-    },
+static const struct field claim_resources_fields[] = {
+    { "limits", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
+    { "requests", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
 };
+static const struct schema claim_resources_schema =
+    SCHEMA("VolumeResourceRequirements", claim_resources_fields);
 
-const struct schema claim_spec_schema = {
-    "PersistentVolumeClaimSpec",
-    (const struct field[]){
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
-          .number = 1 },
-        { "selector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 4 },
-        { "resources", FIELD_OBJECT, .sub = &claim_resources_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "volumeName", FIELD_STRING, .number = 3 },
-        { "storageClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 5 },
-        { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode",
-          .number = 6 },
-        { "dataSource", FIELD_OBJECT, .sub = &typed_local_reference_schema, .number = 7 },
-        { "dataSourceRef", FIELD_OBJECT, .sub = &typed_reference_schema, .number = 8 },
-        { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 9 },
-        { 0 },
-    },
+static const struct field claim_spec_fields[] = {
+    { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
+      .number = 1 },
+    { "selector", FIELD_OBJECT, .sub = &label_selector_schema, .number = 4 },
+    { "resources", FIELD_OBJECT, .sub = &claim_resources_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "volumeName", FIELD_STRING, .number = 3 },
+    { "storageClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 5 },
+    { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode", .number = 6 },
+    { "dataSource", FIELD_OBJECT, .sub = &typed_local_reference_schema, .number = 7 },
+    { "dataSourceRef", FIELD_OBJECT, .sub = &typed_reference_schema, .number = 8 },
+    { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 9 },
 };
+const struct schema claim_spec_schema = SCHEMA("PersistentVolumeClaimSpec", claim_spec_fields);
 
-static const struct schema claim_condition_schema = {
-    "PersistentVolumeClaimCondition",
-    (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PersistentVolumeClaimConditionType",
-          .number = 1 },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
-        { "lastProbeTime", FIELD_TIME, .number = 3 },
-        { "lastTransitionTime", FIELD_TIME, .number = 4 },
-        { "reason", FIELD_STRING, .number = 5 },
-        { "message", FIELD_STRING, .number = 6 },
-        { 0 },
-    },
+static const struct field claim_condition_fields[] = {
+    { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PersistentVolumeClaimConditionType",
+      .number = 1 },
+    { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+    { "lastProbeTime", FIELD_TIME, .number = 3 },
+    { "lastTransitionTime", FIELD_TIME, .number = 4 },
+    { "reason", FIELD_STRING, .number = 5 },
+    { "message", FIELD_STRING, .number = 6 },
 };
+static const struct schema claim_condition_schema =
+    SCHEMA("PersistentVolumeClaimCondition", claim_condition_fields);
 
-static const struct schema modify_status_schema = {
-    "ModifyVolumeStatus",
-    (const struct field[]){
-        { "targetVolumeAttributesClassName", FIELD_STRING, .number = 1 },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS,
-          .go_type = "v1.PersistentVolumeClaimModifyVolumeStatus", .number = 2 },
-        { 0 },
-    },
+static const struct field modify_status_fields[] = {
+    { "targetVolumeAttributesClassName", FIELD_STRING, .number = 1 },
+    { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.PersistentVolumeClaimModifyVolumeStatus",
+      .number = 2 },
 };
+static const struct schema modify_status_schema = SCHEMA("ModifyVolumeStatus", modify_status_fields);
 
-static const struct schema claim_status_schema = {
-    "PersistentVolumeClaimStatus",
-    (const struct field[]){
-        { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumeClaimPhase", .number = 1 },
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
-          .number = 2 },
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 3 },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &claim_condition_schema, .merge_key = "type",
-          .number = 4 },
-        { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 5 },
-        { "allocatedResourceStatuses", FIELD_MAP, .item = FIELD_STRING, .go_type = "v1.ClaimResourceStatus",
-          .number = 7 },
-        { "currentVolumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 8 },
-        { "modifyVolumeStatus", FIELD_OBJECT, .sub = &modify_status_schema, .number = 9 },
-        { 0 },
-    },
+static const struct field claim_status_fields[] = {
+    { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumeClaimPhase", .number = 1 },
+    { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
+      .number = 2 },
+    { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 3 },
+    { "conditions", LIST_OF(claim_condition_schema), .merge_key = "type", .number = 4 },
+    { "allocatedResources", FIELD_MAP, .item = FIELD_QUANTITY, .number = 5 },
+    { "allocatedResourceStatuses", FIELD_MAP, .item = FIELD_STRING, .go_type = "v1.ClaimResourceStatus",
+      .number = 7 },
+    { "currentVolumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 8 },
+    { "modifyVolumeStatus", FIELD_OBJECT, .sub = &modify_status_schema, .number = 9 },
 };
+static const struct schema claim_status_schema = SCHEMA("PersistentVolumeClaimStatus", claim_status_fields);
 
-static const struct schema claim_schema = {
-    "PersistentVolumeClaim",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "status", FIELD_OBJECT, .sub = &claim_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
+static const struct field claim_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &claim_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "status", FIELD_OBJECT, .sub = &claim_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema claim_schema = SCHEMA("PersistentVolumeClaim", claim_fields);
 
 /* --- Defaults, and what the server sees to itself --- */
 
@@ -162,7 +144,8 @@ static json_ref source_copy(struct json *d, json_ref source)
     return copy;
 }
 
-void claim_twin_sources(struct json *d, json_ref spec)
+/* Fills in the data source that the writer left out from the one that is there. Reads do it too. */
+static void claim_twin_sources(struct json *d, json_ref spec)
 {
     json_ref source = json_get(d, spec, "dataSource"), ref = json_get(d, spec, "dataSourceRef");
 
@@ -390,7 +373,8 @@ static void validate_same_spec(struct validation *v, json_ref spec, json_ref old
 
     buf_add_cstr(&detail, "spec is immutable after creation except resources.requests and "
                           "volumeAttributesClassName for bound claims\n");
-    for (const struct field *f = claim_spec_schema.fields; f->name; f++) {
+    for (const struct field *f = claim_spec_schema.fields;
+         f < claim_spec_schema.fields + claim_spec_schema.fields_count; f++) {
         json_ref now = json_get(v->d, spec, f->name), before = json_get(v->d, old, f->name);
         if (spec_field_may_become(v, f->name, before, now, is_bound, class_is_fine))
             continue;
@@ -473,56 +457,56 @@ enum resize_status resize_status_parse(struct str name)
     return (enum resize_status)name_index(name, resize_names, RESIZE_STATUS_COUNT, RESIZE_NONE);
 }
 
-static const struct claim_source *decode_claim_source(struct decoder *x, json_ref spec)
+static const struct claim_source *decode_claim_source(struct decoder *dec, json_ref spec)
 {
-    json_ref ref = json_get(x->d, spec, "dataSourceRef");
-    json_ref source = ref ? ref : json_get(x->d, spec, "dataSource");
-    struct claim_source *s = decode_new(x, source, sizeof *s);
+    json_ref ref = json_get(dec->d, spec, "dataSourceRef");
+    json_ref source = ref ? ref : json_get(dec->d, spec, "dataSource");
+    struct claim_source *s = decode_new(dec, source, sizeof *s);
 
     if (s)
-        *s = (struct claim_source){ decode_text(x, source, "apiGroup"), decode_text(x, source, "kind"),
-                                    decode_text(x, source, "name"), decode_text(x, source, "namespace") };
+        *s = (struct claim_source){ decode_text(dec, source, "apiGroup"), decode_text(dec, source, "kind"),
+                                    decode_text(dec, source, "name"), decode_text(dec, source, "namespace") };
     return s;
 }
 
-static void decode_claim_spec(struct decoder *x, json_ref spec, struct claim *c)
+static void decode_claim_spec(struct decoder *dec, json_ref spec, struct claim *c)
 {
     const char *beta_class = object_annotation(&c->obj, ANN_CLASS_BETA);
 
-    c->modes = (uint8_t)decode_access_modes(x, spec, "accessModes");
-    c->selector = decode_label_selector(x, spec, "selector");
-    c->has_request = decode_storage(x, json_get(x->d, spec, "resources"), "requests", &c->request);
-    c->volume_name = decode_text(x, spec, "volumeName");
-    c->spec_class = decode_text(x, spec, "storageClassName");
+    c->modes = (uint8_t)decode_access_modes(dec, spec, "accessModes");
+    c->selector = decode_label_selector(dec, spec, "selector");
+    c->has_request = decode_storage(dec, json_get(dec->d, spec, "resources"), "requests", &c->request);
+    c->volume_name = decode_text(dec, spec, "volumeName");
+    c->spec_class = decode_text(dec, spec, "storageClassName");
     c->class = beta_class ? beta_class : c->spec_class;
-    c->has_class = beta_class || json_get(x->d, spec, "storageClassName");
-    c->mode = (uint8_t)decode_volume_mode(x, spec);
-    c->source = decode_claim_source(x, spec);
-    c->attributes_class = decode_text(x, spec, "volumeAttributesClassName");
-    c->has_attributes_class = json_get(x->d, spec, "volumeAttributesClassName") != 0;
+    c->has_class = beta_class || json_get(dec->d, spec, "storageClassName");
+    c->mode = (uint8_t)decode_volume_mode(dec, spec);
+    c->source = decode_claim_source(dec, spec);
+    c->attributes_class = decode_text(dec, spec, "volumeAttributesClassName");
+    c->has_attributes_class = json_get(dec->d, spec, "volumeAttributesClassName") != 0;
 }
 
-static void decode_claim_status(struct decoder *x, json_ref status, struct claim *c)
+static void decode_claim_status(struct decoder *dec, json_ref status, struct claim *c)
 {
-    json_ref statuses = json_get(x->d, status, "allocatedResourceStatuses");
+    json_ref statuses = json_get(dec->d, status, "allocatedResourceStatuses");
 
-    c->phase = (uint8_t)claim_phase_parse(json_get_text(x->d, status, "phase"));
-    c->status_modes = (uint8_t)decode_access_modes(x, status, "accessModes");
-    c->has_capacity = decode_storage(x, status, "capacity", &c->capacity);
-    c->has_allocated = decode_storage(x, status, "allocatedResources", &c->allocated);
-    c->resize = (uint8_t)resize_status_parse(json_get_text(x->d, statuses, RESOURCE_STORAGE));
-    c->current_attributes_class = decode_text(x, status, "currentVolumeAttributesClassName");
+    c->phase = (uint8_t)claim_phase_parse(json_get_text(dec->d, status, "phase"));
+    c->status_modes = (uint8_t)decode_access_modes(dec, status, "accessModes");
+    c->has_capacity = decode_storage(dec, status, "capacity", &c->capacity);
+    c->has_allocated = decode_storage(dec, status, "allocatedResources", &c->allocated);
+    c->resize = (uint8_t)resize_status_parse(json_get_text(dec->d, statuses, RESOURCE_STORAGE));
+    c->current_attributes_class = decode_text(dec, status, "currentVolumeAttributesClassName");
     c->target_attributes_class =
-        decode_text(x, json_get(x->d, status, "modifyVolumeStatus"), "targetVolumeAttributesClassName");
-    c->conditions = decode_conditions(x, status, "conditions");
+        decode_text(dec, json_get(dec->d, status, "modifyVolumeStatus"), "targetVolumeAttributesClassName");
+    c->conditions = decode_conditions(dec, status, "conditions");
 }
 
-static void claim_decode(struct decoder *x, json_ref object, struct object *o)
+static void claim_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct claim *c = CONTAINER_OF(o, struct claim, obj);
 
-    decode_claim_spec(x, json_get(x->d, object, "spec"), c);
-    decode_claim_status(x, json_get(x->d, object, "status"), c);
+    decode_claim_spec(dec, json_get(dec->d, object, "spec"), c);
+    decode_claim_status(dec, json_get(dec->d, object, "status"), c);
 }
 
 const struct kind_info claim_kind = {

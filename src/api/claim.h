@@ -36,7 +36,6 @@ enum resize_status {
 #define CLAIM_CONTROLLER_RESIZE_ERROR "ControllerResizeError"
 #define CLAIM_NODE_RESIZE_ERROR "NodeResizeError"
 #define CLAIM_MODIFY_VOLUME_ERROR "ModifyVolumeError"
-#define CLAIM_MODIFYING_VOLUME "ModifyingVolume"
 
 /* What the new volume is to be filled from. */
 struct claim_source {
@@ -92,8 +91,5 @@ void default_claim_spec(struct json *d, json_ref spec);
 /* groups_are_known: the data sources' API groups were let in before and are not judged again. */
 void validate_claim_spec(struct validation *v, const struct field_path *p, json_ref spec,
                          bool groups_are_known);
-
-/* Fills in the data source that the writer left out from the one that is there. Reads do it too. */
-void claim_twin_sources(struct json *d, json_ref spec);
 
 #endif

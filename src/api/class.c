@@ -12,22 +12,19 @@ const char *const binding_mode_names[] = { "", "Immediate", "WaitForFirstConsume
 static const char *const binding_modes_supported[] = { "Immediate", "WaitForFirstConsumer", NULL };
 static const char *const reclaim_policies_supported[] = { "Delete", "Retain", NULL };
 
-static const struct schema class_schema = {
-    "StorageClass",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "provisioner", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { "parameters", FIELD_MAP, .item = FIELD_STRING, .number = 3 },
-        { "reclaimPolicy", FIELD_STRING, .flags = FIELD_POINTER,
-          .go_type = "v1.PersistentVolumeReclaimPolicy", .number = 4 },
-        { "mountOptions", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
-        { "allowVolumeExpansion", FIELD_BOOL, .flags = FIELD_POINTER, .number = 6 },
-        { "volumeBindingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.VolumeBindingMode",
-          .number = 7 },
-        { "allowedTopologies", FIELD_LIST, .item = FIELD_OBJECT, .sub = &topology_term_schema, .number = 8 },
-        { 0 },
-    },
+static const struct field class_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "provisioner", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+    { "parameters", FIELD_MAP, .item = FIELD_STRING, .number = 3 },
+    { "reclaimPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeReclaimPolicy",
+      .number = 4 },
+    { "mountOptions", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
+    { "allowVolumeExpansion", FIELD_BOOL, .flags = FIELD_POINTER, .number = 6 },
+    { "volumeBindingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.VolumeBindingMode",
+      .number = 7 },
+    { "allowedTopologies", LIST_OF(topology_term_schema), .number = 8 },
 };
+static const struct schema class_schema = SCHEMA("StorageClass", class_fields);
 
 static void class_set_defaults(struct json *d, json_ref object)
 {
@@ -75,7 +72,7 @@ static void validate_topology_term(struct validation *v, const struct field_path
 static void validate_topologies(struct validation *v, const struct field_path *p, json_ref terms)
 {
     const uint32_t *twins;
-    uint32_t count = validate_find_twins(v, terms, "matchLabelExpressions", &twins), term = 0;
+    uint32_t count = validate_find_duplicates(v, terms, "matchLabelExpressions", &twins), term = 0;
 
     for (json_ref t = json_first(v->d, terms); t; t = json_next(v->d, t)) {
         struct field_path at = path_index(p, term++);
@@ -114,21 +111,21 @@ static void class_validate_update(struct validation *v)
     }
 }
 
-static void class_decode(struct decoder *x, json_ref object, struct object *o)
+static void class_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct storage_class *c = CONTAINER_OF(o, struct storage_class, obj);
 
-    c->provisioner = decode_text(x, object, "provisioner");
-    c->reclaim = (enum reclaim_policy)decode_enum(x, object, "reclaimPolicy", reclaim_policy_names,
+    c->provisioner = decode_text(dec, object, "provisioner");
+    c->reclaim = (enum reclaim_policy)decode_enum(dec, object, "reclaimPolicy", reclaim_policy_names,
                                                   RECLAIM_UNKNOWN, RECLAIM_DELETE);
-    c->binding = (enum binding_mode)decode_enum(x, object, "volumeBindingMode", binding_mode_names,
+    c->binding = (enum binding_mode)decode_enum(dec, object, "volumeBindingMode", binding_mode_names,
                                                 BINDING_COUNT, BINDING_UNSET);
-    c->allows_expansion = decode_bool(x, object, "allowVolumeExpansion", false);
+    c->allows_expansion = decode_bool(dec, object, "allowVolumeExpansion", false);
     c->is_default = object_annotation_is(o, ANN_DEFAULT_CLASS, "true") ||
                     object_annotation_is(o, ANN_DEFAULT_CLASS_BETA, "true");
-    c->mount_options = decode_texts(x, object, "mountOptions");
-    c->parameters = decode_map(x, object, "parameters");
-    c->topologies = decode_topologies(x, object, "allowedTopologies");
+    c->mount_options = decode_texts(dec, object, "mountOptions");
+    c->parameters = decode_map(dec, object, "parameters");
+    c->topologies = decode_topologies(dec, object, "allowedTopologies");
 }
 
 const struct kind_info class_kind = {

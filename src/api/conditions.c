@@ -9,21 +9,21 @@ const char *const condition_status_names[] = {
 };
 static_assert(ARRAY_LEN(condition_status_names) == CONDITION_STATUS_COUNT, "name every status");
 
-struct status_conditions decode_conditions(struct decoder *x, json_ref object, const char *key)
+struct status_conditions decode_conditions(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref list = json_get(x->d, object, key);
+    json_ref list = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    struct status_condition *items = decode_items(x, list, sizeof *items, &count);
+    struct status_condition *items = decode_items(dec, list, sizeof *items, &count);
 
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m)) {
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m)) {
         struct status_condition *c = &items[n++];
-        c->type = decode_text(x, m, "type");
-        c->reason = decode_text(x, m, "reason");
-        c->message = decode_text(x, m, "message");
-        c->observed_generation = decode_int(x, m, "observedGeneration", 0);
-        c->status = (enum condition_status)decode_enum(x, m, "status", condition_status_names,
+        c->type = decode_text(dec, m, "type");
+        c->reason = decode_text(dec, m, "reason");
+        c->message = decode_text(dec, m, "message");
+        c->observed_generation = decode_int(dec, m, "observedGeneration", 0);
+        c->status = (enum condition_status)decode_enum(dec, m, "status", condition_status_names,
                                                        CONDITION_STATUS_COUNT, CONDITION_UNKNOWN);
-        (void)decode_time(x, m, "lastTransitionTime", &c->changed); /* absent reads as no time */
+        (void)decode_time(dec, m, "lastTransitionTime", &c->changed); /* absent reads as no time */
     }
     return (struct status_conditions){ items, count };
 }

@@ -22,7 +22,7 @@ struct status_conditions {
     uint32_t count;
 };
 
-struct status_conditions decode_conditions(struct decoder *x, json_ref object, const char *key);
+struct status_conditions decode_conditions(struct decoder *dec, json_ref object, const char *key);
 
 /* The first condition of that type; NULL when there is none. */
 const struct status_condition *condition_get(const struct status_conditions *c, const char *type);

@@ -71,52 +71,49 @@ const struct config_entry *config_find(const struct config_entries *entries, con
 }
 
 /* The value's bytes, through scratch when they are in base64. */
-static struct str decode_bytes(struct decoder *x, struct str text, bool is_base64, struct buf *scratch)
+static struct str decode_bytes(struct decoder *dec, struct str text, bool is_base64, struct buf *scratch)
 {
     const char *copy;
 
-    if (x->r == 0 && is_base64) {
+    if (dec->r == 0 && is_base64) {
         buf_clear(scratch);
-        x->r = base64_decode(text, scratch, x->err);
+        dec->r = base64_decode(text, scratch, dec->err);
         text = buf_str(scratch);
     }
-    copy = x->r == 0 ? arena_dup(x->arena, text) : NULL;
-    if (!copy && x->r == 0)
-        x->r = arena_check(x->arena, x->err);
+    copy = dec->r == 0 ? arena_dup(dec->arena, text) : NULL;
+    if (!copy && dec->r == 0)
+        dec->r = arena_check(dec->arena, dec->err);
     return copy ? (struct str){ copy, text.len } : STR_LIT("");
 }
 
 /* Two sorted maps, either of which may be 0, into one sorted array. */
-static struct config_entries decode_entries(struct decoder *x, json_ref texts, json_ref base64)
+static struct config_entries decode_entries(struct decoder *dec, json_ref texts, json_ref base64)
 {
     _cleanup_(buf_done_p) struct buf scratch = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
-    uint32_t count = json_count(x->d, texts) + json_count(x->d, base64), n = 0;
-    json_ref t = json_first(x->d, texts), b = json_first(x->d, base64);
-    struct config_entry *items = decode_room(x, count, sizeof *items);
+    uint32_t count = json_count(dec->d, texts) + json_count(dec->d, base64), n = 0;
+    json_ref t = json_first(dec->d, texts), b = json_first(dec->d, base64);
+    struct config_entry *items = decode_room(dec, count, sizeof *items);
 
     while (items && (t || b)) {
-        int order = !t ? 1 : !b ? -1 : str_cmp(json_key(x->d, t), json_key(x->d, b));
+        int order = !t ? 1 : !b ? -1 : str_cmp(json_key(dec->d, t), json_key(dec->d, b));
         json_ref m = order <= 0 ? t : b;
-        items[n].key = decode_key(x, m);
-        items[n++].bytes = decode_bytes(x, json_text(x->d, m), /* is_base64= */ order > 0, &scratch);
-        t = order <= 0 ? json_next(x->d, t) : t;
-        b = order >= 0 ? json_next(x->d, b) : b;
+        items[n].key = decode_key(dec, m);
+        items[n++].bytes = decode_bytes(dec, json_text(dec->d, m), /* is_base64= */ order > 0, &scratch);
+        t = order <= 0 ? json_next(dec->d, t) : t;
+        b = order >= 0 ? json_next(dec->d, b) : b;
     }
     return (struct config_entries){ items, n };
 }
 
 /* --- ConfigMap --- */
 
-static const struct schema config_map_schema = {
-    "ConfigMap",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
-        { "data", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
-        { "binaryData", FIELD_MAP, .item = FIELD_BYTES, .number = 3 },
-        { 0 },
-    },
+static const struct field config_map_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
+    { "data", FIELD_MAP, .item = FIELD_STRING, .number = 2 },
+    { "binaryData", FIELD_MAP, .item = FIELD_BYTES, .number = 3 },
 };
+static const struct schema config_map_schema = SCHEMA("ConfigMap", config_map_fields);
 
 static void config_map_validate(struct validation *v)
 {
@@ -145,12 +142,12 @@ static void config_map_validate_update(struct validation *v)
     config_validate_immutable(v, (const char *const[]){ "data", "binaryData", NULL });
 }
 
-static void config_map_decode(struct decoder *x, json_ref object, struct object *o)
+static void config_map_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct config_map *c = CONTAINER_OF(o, struct config_map, obj);
 
-    c->data = decode_entries(x, json_get(x->d, object, "data"), json_get(x->d, object, "binaryData"));
-    c->is_immutable = decode_bool(x, object, "immutable", false);
+    c->data = decode_entries(dec, json_get(dec->d, object, "data"), json_get(dec->d, object, "binaryData"));
+    c->is_immutable = decode_bool(dec, object, "immutable", false);
 }
 
 const struct kind_info config_map_kind = {
@@ -175,18 +172,15 @@ const struct kind_info config_map_kind = {
 
 /* --- Secret --- */
 
-static const struct schema secret_schema = {
-    "Secret",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
-        { "data", FIELD_MAP, .item = FIELD_BYTES, .number = 2 },
-        { "stringData", FIELD_MAP, .item = FIELD_STRING,
-          .number = 4 }, /* written, never stored: see secret_merge_strings() */
-        { "type", FIELD_STRING, .go_type = "v1.SecretType", .number = 3 },
-        { 0 },
-    },
+static const struct field secret_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
+    { "data", FIELD_MAP, .item = FIELD_BYTES, .number = 2 },
+    { "stringData", FIELD_MAP, .item = FIELD_STRING,
+      .number = 4 }, /* written, never stored: see secret_merge_strings() */
+    { "type", FIELD_STRING, .go_type = "v1.SecretType", .number = 3 },
 };
+static const struct schema secret_schema = SCHEMA("Secret", secret_fields);
 
 static void secret_set_defaults(struct json *d, json_ref object)
 {
@@ -333,13 +327,13 @@ static void secret_validate_update(struct validation *v)
     config_validate_immutable(v, (const char *const[]){ "data", NULL });
 }
 
-static void secret_decode(struct decoder *x, json_ref object, struct object *o)
+static void secret_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct secret *s = CONTAINER_OF(o, struct secret, obj);
 
-    s->type = decode_text(x, object, "type");
-    s->data = decode_entries(x, /* texts= */ 0, json_get(x->d, object, "data"));
-    s->is_immutable = decode_bool(x, object, "immutable", false);
+    s->type = decode_text(dec, object, "type");
+    s->data = decode_entries(dec, /* texts= */ 0, json_get(dec->d, object, "data"));
+    s->is_immutable = decode_bool(dec, object, "immutable", false);
 }
 
 static const char *secret_select_type(const struct object *o)
@@ -371,26 +365,21 @@ const struct kind_info secret_kind = {
 
 /* --- ServiceAccount --- */
 
-static const struct schema service_account_schema = {
-    "ServiceAccount",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "secrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &object_reference_schema, .merge_key = "name",
-          .number = 2 },
-        { "imagePullSecrets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &local_object_reference_schema,
-          .number = 3 },
-        { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
-        { 0 },
-    },
+static const struct field service_account_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "secrets", LIST_OF(object_reference_schema), .merge_key = "name", .number = 2 },
+    { "imagePullSecrets", LIST_OF(local_object_reference_schema), .number = 3 },
+    { "automountServiceAccountToken", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
 };
+static const struct schema service_account_schema = SCHEMA("ServiceAccount", service_account_fields);
 
-static void service_account_decode(struct decoder *x, json_ref object, struct object *o)
+static void service_account_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct service_account *s = CONTAINER_OF(o, struct service_account, obj);
 
-    s->secrets = decode_member_texts(x, object, "secrets", "name");
-    s->image_pull_secrets = decode_member_texts(x, object, "imagePullSecrets", "name");
-    s->automounts_token = decode_bool(x, object, "automountServiceAccountToken", true);
+    s->secrets = decode_member_texts(dec, object, "secrets", "name");
+    s->image_pull_secrets = decode_member_texts(dec, object, "imagePullSecrets", "name");
+    s->automounts_token = decode_bool(dec, object, "automountServiceAccountToken", true);
 }
 
 const struct kind_info service_account_kind = {

@@ -22,42 +22,33 @@ static const char *const fs_group_policies[] = {
     [FS_GROUP_POLICY_COUNT] = NULL,
 };
 
-static const struct schema token_request_schema = {
-    "TokenRequest",
-    (const struct field[]){
-        { "audience", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 2 },
-        { 0 },
-    },
+static const struct field token_request_fields[] = {
+    { "audience", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "expirationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 2 },
 };
+static const struct schema token_request_schema = SCHEMA("TokenRequest", token_request_fields);
 
-static const struct schema csi_driver_spec_schema = {
-    "CSIDriverSpec",
-    (const struct field[]){
-        { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
-        { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
-        { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_OWNED_SET,
-          .go_type = "v1.VolumeLifecycleMode", .number = 3 },
-        { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
-        { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy", .number = 5 },
-        { "tokenRequests", FIELD_LIST, .item = FIELD_OBJECT, .sub = &token_request_schema, .number = 6 },
-        { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER, .number = 7 },
-        { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 8 },
-        { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 9 },
-        { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER, .number = 10 },
-        { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER, .number = 11 },
-        { 0 },
-    },
+static const struct field csi_driver_spec_fields[] = {
+    { "attachRequired", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
+    { "podInfoOnMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
+    { "volumeLifecycleModes", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_OWNED_SET,
+      .go_type = "v1.VolumeLifecycleMode", .number = 3 },
+    { "storageCapacity", FIELD_BOOL, .flags = FIELD_POINTER, .number = 4 },
+    { "fsGroupPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.FSGroupPolicy", .number = 5 },
+    { "tokenRequests", LIST_OF(token_request_schema), .number = 6 },
+    { "requiresRepublish", FIELD_BOOL, .flags = FIELD_POINTER, .number = 7 },
+    { "seLinuxMount", FIELD_BOOL, .flags = FIELD_POINTER, .number = 8 },
+    { "nodeAllocatableUpdatePeriodSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 9 },
+    { "serviceAccountTokenInSecrets", FIELD_BOOL, .flags = FIELD_POINTER, .number = 10 },
+    { "preventPodSchedulingIfMissing", FIELD_BOOL, .flags = FIELD_POINTER, .number = 11 },
 };
+static const struct schema csi_driver_spec_schema = SCHEMA("CSIDriverSpec", csi_driver_spec_fields);
 
-static const struct schema csi_driver_schema = {
-    "CSIDriver",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &csi_driver_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { 0 },
-    },
+static const struct field csi_driver_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &csi_driver_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
 };
+static const struct schema csi_driver_schema = SCHEMA("CSIDriver", csi_driver_fields);
 
 static void csi_driver_set_defaults(struct json *d, json_ref object)
 {
@@ -102,17 +93,6 @@ static void validate_token_requests(struct validation *v, const struct field_pat
     }
 }
 
-/* Without requests there are no tokens that could go anywhere. */
-static void validate_tokens_in_secrets(struct validation *v, const struct field_path *p, json_ref spec)
-{
-    struct field_path at = path_child(p, "serviceAccountTokenInSecrets");
-    json_ref value = json_get(v->d, spec, "serviceAccountTokenInSecrets");
-
-    if (value && json_count(v->d, json_get(v->d, spec, "tokenRequests")) == 0)
-        errors_invalid(v->errors, &at, show_value(v->errors, v->d, value),
-                       "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
-}
-
 static void csi_driver_validate(struct validation *v)
 {
     struct field_path spec_at = path_child(NULL, "spec");
@@ -120,7 +100,9 @@ static void csi_driver_validate(struct validation *v)
                       tokens = path_child(&spec_at, "tokenRequests");
     struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
     struct field_path period = path_child(&spec_at, "nodeAllocatableUpdatePeriodSeconds");
+    struct field_path in_secrets_at = path_child(&spec_at, "serviceAccountTokenInSecrets");
     json_ref spec = json_get(v->d, v->object, "spec");
+    json_ref in_secrets = json_get(v->d, spec, "serviceAccountTokenInSecrets");
     int64_t seconds;
 
     validate_one_of(v, &policy, json_get_text(v->d, spec, "fsGroupPolicy"), fs_group_policies);
@@ -132,7 +114,10 @@ static void csi_driver_validate(struct validation *v)
         seconds < ALLOCATABLE_PERIOD_SECONDS_MIN)
         errors_invalid(v->errors, &period, errors_printf(v->errors, "%" PRId64, seconds),
                        "must be greater than or equal to 10 seconds");
-    validate_tokens_in_secrets(v, &spec_at, spec);
+    /* Without requests there are no tokens that could go anywhere. */
+    if (in_secrets && json_count(v->d, json_get(v->d, spec, "tokenRequests")) == 0)
+        errors_invalid(v->errors, &in_secrets_at, show_value(v->errors, v->d, in_secrets),
+                       "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
 }
 
 static void csi_driver_validate_update(struct validation *v)
@@ -148,40 +133,40 @@ static void csi_driver_validate_update(struct validation *v)
                        json_get(v->d, old, "volumeLifecycleModes"));
 }
 
-static void csi_driver_decode_tokens(struct decoder *x, json_ref list, struct csi_driver *c)
+static void csi_driver_decode_tokens(struct decoder *dec, json_ref list, struct csi_driver *c)
 {
-    struct token_request *requests = decode_items(x, list, sizeof *requests, &c->token_requests_count);
+    struct token_request *requests = decode_items(dec, list, sizeof *requests, &c->token_requests_count);
     uint32_t i = 0;
 
-    for (json_ref m = requests ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++) {
-        requests[i].audience = decode_text(x, m, "audience");
-        requests[i].expiration_seconds = decode_int(x, m, "expirationSeconds", 0);
+    for (json_ref m = requests ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m), i++) {
+        requests[i].audience = decode_text(dec, m, "audience");
+        requests[i].expiration_seconds = decode_int(dec, m, "expirationSeconds", 0);
     }
     c->token_requests = requests;
 }
 
-static void csi_driver_decode(struct decoder *x, json_ref object, struct object *o)
+static void csi_driver_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct csi_driver *c = CONTAINER_OF(o, struct csi_driver, obj);
-    json_ref spec = json_get(x->d, object, "spec");
-    json_ref modes = json_get(x->d, spec, "volumeLifecycleModes");
+    json_ref spec = json_get(dec->d, object, "spec");
+    json_ref modes = json_get(dec->d, spec, "volumeLifecycleModes");
 
-    c->attach_required = decode_bool(x, spec, "attachRequired", true);
-    c->pod_info_on_mount = decode_bool(x, spec, "podInfoOnMount", false);
-    c->storage_capacity = decode_bool(x, spec, "storageCapacity", false);
-    c->requires_republish = decode_bool(x, spec, "requiresRepublish", false);
-    c->selinux_mount = decode_bool(x, spec, "seLinuxMount", false);
-    c->tokens_in_secrets = decode_bool(x, spec, "serviceAccountTokenInSecrets", false);
-    c->fs_group_policy = (enum fs_group_policy)decode_enum(x, spec, "fsGroupPolicy", fs_group_policies,
+    c->attach_required = decode_bool(dec, spec, "attachRequired", true);
+    c->pod_info_on_mount = decode_bool(dec, spec, "podInfoOnMount", false);
+    c->storage_capacity = decode_bool(dec, spec, "storageCapacity", false);
+    c->requires_republish = decode_bool(dec, spec, "requiresRepublish", false);
+    c->selinux_mount = decode_bool(dec, spec, "seLinuxMount", false);
+    c->tokens_in_secrets = decode_bool(dec, spec, "serviceAccountTokenInSecrets", false);
+    c->fs_group_policy = (enum fs_group_policy)decode_enum(dec, spec, "fsGroupPolicy", fs_group_policies,
                                                            FS_GROUP_POLICY_COUNT, FS_GROUP_RWO_WITH_FS_TYPE);
-    c->lifecycle_modes = decode_texts(x, spec, "volumeLifecycleModes");
-    c->has_persistent = json_count(x->d, modes) == 0;
-    for (json_ref m = json_first(x->d, modes); m; m = json_next(x->d, m)) {
-        c->has_persistent |= json_is_string(x->d, m, "Persistent");
-        c->has_ephemeral |= json_is_string(x->d, m, "Ephemeral");
+    c->lifecycle_modes = decode_texts(dec, spec, "volumeLifecycleModes");
+    c->has_persistent = json_count(dec->d, modes) == 0;
+    for (json_ref m = json_first(dec->d, modes); m; m = json_next(dec->d, m)) {
+        c->has_persistent |= json_is_string(dec->d, m, "Persistent");
+        c->has_ephemeral |= json_is_string(dec->d, m, "Ephemeral");
     }
-    c->allocatable_period_seconds = decode_int(x, spec, "nodeAllocatableUpdatePeriodSeconds", 0);
-    csi_driver_decode_tokens(x, json_get(x->d, spec, "tokenRequests"), c);
+    c->allocatable_period_seconds = decode_int(dec, spec, "nodeAllocatableUpdatePeriodSeconds", 0);
+    csi_driver_decode_tokens(dec, json_get(dec->d, spec, "tokenRequests"), c);
 }
 
 const struct kind_info csi_driver_kind = {
@@ -205,47 +190,34 @@ const struct kind_info csi_driver_kind = {
 
 /* --- CSINode --- */
 
-static const struct schema allocatable_schema = {
-    "VolumeNodeResources",
-    (const struct field[]){
-        { "count", FIELD_INT32, .flags = FIELD_POINTER, .number = 1 },
-        { 0 },
-    },
+static const struct field allocatable_fields[] = {
+    { "count", FIELD_INT32, .flags = FIELD_POINTER, .number = 1 },
 };
+static const struct schema allocatable_schema = SCHEMA("VolumeNodeResources", allocatable_fields);
 
-static const struct schema csi_node_driver_schema = {
-    "CSINodeDriver",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "nodeID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { "topologyKeys", FIELD_LIST, .item = FIELD_STRING, .number = 3 },
-        { "allocatable", FIELD_OBJECT, .sub = &allocatable_schema, .number = 4 },
-        { 0 },
-    },
+static const struct field csi_node_driver_fields[] = {
+    { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "nodeID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+    { "topologyKeys", FIELD_LIST, .item = FIELD_STRING, .number = 3 },
+    { "allocatable", FIELD_OBJECT, .sub = &allocatable_schema, .number = 4 },
 };
+static const struct schema csi_node_driver_schema = SCHEMA("CSINodeDriver", csi_node_driver_fields);
 
-static const struct schema csi_node_spec_schema = {
-    "CSINodeSpec",
-    (const struct field[]){
-        { "drivers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &csi_node_driver_schema, .flags = FIELD_ALWAYS,
-          .merge_key = "name", .number = 1 },
-        { 0 },
-    },
+static const struct field csi_node_spec_fields[] = {
+    { "drivers", LIST_OF(csi_node_driver_schema), .flags = FIELD_ALWAYS, .merge_key = "name", .number = 1 },
 };
+static const struct schema csi_node_spec_schema = SCHEMA("CSINodeSpec", csi_node_spec_fields);
 
-static const struct schema csi_node_schema = {
-    "CSINode",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &csi_node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { 0 },
-    },
+static const struct field csi_node_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &csi_node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
 };
+static const struct schema csi_node_schema = SCHEMA("CSINode", csi_node_fields);
 
 static void validate_topology_keys(struct validation *v, const struct field_path *p, json_ref keys)
 {
     const uint32_t *twins = NULL;
-    uint32_t left = validate_find_twins(v, keys, NULL, &twins), i = 0;
+    uint32_t left = validate_find_duplicates(v, keys, NULL, &twins), i = 0;
 
     for (json_ref m = json_first(v->d, keys); m; m = json_next(v->d, m)) {
         if (json_text(v->d, m).len == 0)
@@ -304,19 +276,19 @@ static void csi_node_validate_update(struct validation *v)
     }
 }
 
-static void csi_node_decode(struct decoder *x, json_ref object, struct object *o)
+static void csi_node_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct csi_node *n = CONTAINER_OF(o, struct csi_node, obj);
-    json_ref list = json_path(x->d, object, "spec", "drivers");
-    struct csi_node_driver *drivers = decode_items(x, list, sizeof *drivers, &n->drivers_count);
+    json_ref list = json_path(dec->d, object, "spec", "drivers");
+    struct csi_node_driver *drivers = decode_items(dec, list, sizeof *drivers, &n->drivers_count);
     uint32_t i = 0;
 
-    for (json_ref m = drivers ? json_first(x->d, list) : 0; m; m = json_next(x->d, m)) {
+    for (json_ref m = drivers ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m)) {
         drivers[i++] = (struct csi_node_driver){
-            .name = decode_text(x, m, "name"),
-            .node_id = decode_text(x, m, "nodeID"),
-            .topology_keys = decode_texts(x, m, "topologyKeys"),
-            .count_max = decode_int(x, json_get(x->d, m, "allocatable"), "count", -1),
+            .name = decode_text(dec, m, "name"),
+            .node_id = decode_text(dec, m, "nodeID"),
+            .topology_keys = decode_texts(dec, m, "topologyKeys"),
+            .count_max = decode_int(dec, json_get(dec->d, m, "allocatable"), "count", -1),
         };
     }
     n->drivers = drivers;
@@ -350,17 +322,14 @@ const struct kind_info csi_node_kind = {
 
 /* --- CSIStorageCapacity --- */
 
-static const struct schema csi_capacity_schema = {
-    "CSIStorageCapacity",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "nodeTopology", FIELD_OBJECT, .sub = &label_selector_schema, .number = 2 },
-        { "storageClassName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
-        { "capacity", FIELD_QUANTITY, .number = 4 },
-        { "maximumVolumeSize", FIELD_QUANTITY, .number = 5 },
-        { 0 },
-    },
+static const struct field csi_capacity_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "nodeTopology", FIELD_OBJECT, .sub = &label_selector_schema, .number = 2 },
+    { "storageClassName", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+    { "capacity", FIELD_QUANTITY, .number = 4 },
+    { "maximumVolumeSize", FIELD_QUANTITY, .number = 5 },
 };
+static const struct schema csi_capacity_schema = SCHEMA("CSIStorageCapacity", csi_capacity_fields);
 
 static void csi_capacity_validate(struct validation *v)
 {
@@ -386,14 +355,14 @@ static void csi_capacity_validate_update(struct validation *v)
     }
 }
 
-static void csi_capacity_decode(struct decoder *x, json_ref object, struct object *o)
+static void csi_capacity_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct csi_capacity *c = CONTAINER_OF(o, struct csi_capacity, obj);
 
-    c->class_name = decode_text(x, object, "storageClassName");
-    c->topology = decode_label_selector(x, object, "nodeTopology");
-    c->has_capacity = decode_quantity(x, object, "capacity", &c->capacity);
-    c->has_volume_max = decode_quantity(x, object, "maximumVolumeSize", &c->volume_max);
+    c->class_name = decode_text(dec, object, "storageClassName");
+    c->topology = decode_label_selector(dec, object, "nodeTopology");
+    c->has_capacity = decode_quantity(dec, object, "capacity", &c->capacity);
+    c->has_volume_max = decode_quantity(dec, object, "maximumVolumeSize", &c->volume_max);
 }
 
 const struct kind_info csi_capacity_kind = {

@@ -1,7 +1,5 @@
 #include "api/event.h"
 
-#include <string.h>
-
 #include "api/meta.h"
 #include "api/validate.h"
 
@@ -11,78 +9,61 @@
 
 /* --- Schemas --- */
 
-static const struct schema event_source_schema = {
-    "EventSource",
-    (const struct field[]){
-        { "component", FIELD_STRING, .number = 1 },
-        { "host", FIELD_STRING, .number = 2 },
-        { 0 },
-    },
+static const struct field event_source_fields[] = {
+    { "component", FIELD_STRING, .number = 1 },
+    { "host", FIELD_STRING, .number = 2 },
 };
+static const struct schema event_source_schema = SCHEMA("EventSource", event_source_fields);
 
-static const struct schema core_series_schema = {
-    "EventSeries",
-    (const struct field[]){
-        { "count", FIELD_INT32, .number = 1 },
-        { "lastObservedTime", FIELD_MICRO_TIME, .number = 2 },
-        { 0 },
-    },
+static const struct field core_series_fields[] = {
+    { "count", FIELD_INT32, .number = 1 },
+    { "lastObservedTime", FIELD_MICRO_TIME, .number = 2 },
 };
+static const struct schema core_series_schema = SCHEMA("EventSeries", core_series_fields);
 
-static const struct schema core_event_schema = {
-    "Event",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "involvedObject", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_ALWAYS,
-          .number = 2 },
-        { "reason", FIELD_STRING, .number = 3 },
-        { "message", FIELD_STRING, .number = 4 },
-        { "source", FIELD_OBJECT, .sub = &event_source_schema, .flags = FIELD_ALWAYS, .number = 5 },
-        { "firstTimestamp", FIELD_TIME, .number = 6 },
-        { "lastTimestamp", FIELD_TIME, .number = 7 },
-        { "count", FIELD_INT32, .number = 8 },
-        { "type", FIELD_STRING, .number = 9 },
-        { "eventTime", FIELD_MICRO_TIME, .number = 10 },
-        { "series", FIELD_OBJECT, .sub = &core_series_schema, .number = 11 },
-        { "action", FIELD_STRING, .number = 12 },
-        { "related", FIELD_OBJECT, .sub = &object_reference_schema, .number = 13 },
-        { "reportingComponent", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 14 },
-        { "reportingInstance", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 15 },
-        { 0 },
-    },
+static const struct field core_event_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "involvedObject", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "reason", FIELD_STRING, .number = 3 },
+    { "message", FIELD_STRING, .number = 4 },
+    { "source", FIELD_OBJECT, .sub = &event_source_schema, .flags = FIELD_ALWAYS, .number = 5 },
+    { "firstTimestamp", FIELD_TIME, .number = 6 },
+    { "lastTimestamp", FIELD_TIME, .number = 7 },
+    { "count", FIELD_INT32, .number = 8 },
+    { "type", FIELD_STRING, .number = 9 },
+    { "eventTime", FIELD_MICRO_TIME, .number = 10 },
+    { "series", FIELD_OBJECT, .sub = &core_series_schema, .number = 11 },
+    { "action", FIELD_STRING, .number = 12 },
+    { "related", FIELD_OBJECT, .sub = &object_reference_schema, .number = 13 },
+    { "reportingComponent", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 14 },
+    { "reportingInstance", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 15 },
 };
+static const struct schema core_event_schema = SCHEMA("Event", core_event_fields);
 
-static const struct schema v1_series_schema = {
-    "EventSeries",
-    (const struct field[]){
-        { "count", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
-        { "lastObservedTime", FIELD_MICRO_TIME, .number = 2 },
-        { 0 },
-    },
+static const struct field v1_series_fields[] = {
+    { "count", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
+    { "lastObservedTime", FIELD_MICRO_TIME, .number = 2 },
 };
+static const struct schema v1_series_schema = SCHEMA("EventSeries", v1_series_fields);
 
-static const struct schema v1_event_schema = {
-    "Event",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "eventTime", FIELD_MICRO_TIME, .number = 2 },
-        { "series", FIELD_OBJECT, .sub = &v1_series_schema, .number = 3 },
-        { "reportingController", FIELD_STRING, .number = 4 },
-        { "reportingInstance", FIELD_STRING, .number = 5 },
-        { "action", FIELD_STRING, .number = 6 },
-        { "reason", FIELD_STRING, .number = 7 },
-        { "regarding", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_ALWAYS, .number = 8 },
-        { "related", FIELD_OBJECT, .sub = &object_reference_schema, .number = 9 },
-        { "note", FIELD_STRING, .number = 10 },
-        { "type", FIELD_STRING, .number = 11 },
-        { "deprecatedSource", FIELD_OBJECT, .sub = &event_source_schema, .flags = FIELD_ALWAYS,
-          .number = 12 },
-        { "deprecatedFirstTimestamp", FIELD_TIME, .number = 13 },
-        { "deprecatedLastTimestamp", FIELD_TIME, .number = 14 },
-        { "deprecatedCount", FIELD_INT32, .number = 15 },
-        { 0 },
-    },
+static const struct field v1_event_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "eventTime", FIELD_MICRO_TIME, .number = 2 },
+    { "series", FIELD_OBJECT, .sub = &v1_series_schema, .number = 3 },
+    { "reportingController", FIELD_STRING, .number = 4 },
+    { "reportingInstance", FIELD_STRING, .number = 5 },
+    { "action", FIELD_STRING, .number = 6 },
+    { "reason", FIELD_STRING, .number = 7 },
+    { "regarding", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_ALWAYS, .number = 8 },
+    { "related", FIELD_OBJECT, .sub = &object_reference_schema, .number = 9 },
+    { "note", FIELD_STRING, .number = 10 },
+    { "type", FIELD_STRING, .number = 11 },
+    { "deprecatedSource", FIELD_OBJECT, .sub = &event_source_schema, .flags = FIELD_ALWAYS, .number = 12 },
+    { "deprecatedFirstTimestamp", FIELD_TIME, .number = 13 },
+    { "deprecatedLastTimestamp", FIELD_TIME, .number = 14 },
+    { "deprecatedCount", FIELD_INT32, .number = 15 },
 };
+static const struct schema v1_event_schema = SCHEMA("Event", v1_event_fields);
 
 /* --- The two forms --- */
 
@@ -314,41 +295,41 @@ static void event_v1_validate_update(struct validation *v)
 
 /* --- The view --- */
 
-static struct event_object event_decode_object(struct decoder *x, json_ref reference)
+static struct event_object event_decode_object(struct decoder *dec, json_ref reference)
 {
     return (struct event_object){
-        .kind = decode_text(x, reference, "kind"),
-        .ns = decode_text(x, reference, "namespace"),
-        .name = decode_text(x, reference, "name"),
-        .uid = decode_text(x, reference, "uid"),
-        .api_version = decode_text(x, reference, "apiVersion"),
-        .resource_version = decode_text(x, reference, "resourceVersion"),
-        .field_path = decode_text(x, reference, "fieldPath"),
+        .kind = decode_text(dec, reference, "kind"),
+        .ns = decode_text(dec, reference, "namespace"),
+        .name = decode_text(dec, reference, "name"),
+        .uid = decode_text(dec, reference, "uid"),
+        .api_version = decode_text(dec, reference, "apiVersion"),
+        .resource_version = decode_text(dec, reference, "resourceVersion"),
+        .field_path = decode_text(dec, reference, "fieldPath"),
     };
 }
 
-static void event_decode(struct decoder *x, json_ref object, struct object *o)
+static void event_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct event *e = CONTAINER_OF(o, struct event, obj);
     const struct kind_info *k = o->kind;
-    json_ref source = json_get(x->d, object, event_field_name(k, EVENT_SOURCE));
-    json_ref series = json_get(x->d, object, "series");
+    json_ref source = json_get(dec->d, object, event_field_name(k, EVENT_SOURCE));
+    json_ref series = json_get(dec->d, object, "series");
 
-    e->involved = event_decode_object(x, json_get(x->d, object, event_field_name(k, EVENT_INVOLVED)));
-    e->reason = decode_text(x, object, "reason");
-    e->message = decode_text(x, object, event_field_name(k, EVENT_MESSAGE));
-    e->type = decode_text(x, object, "type");
-    e->source_component = decode_text(x, source, "component");
-    e->source_host = decode_text(x, source, "host");
-    e->action = decode_text(x, object, "action");
-    e->reporting_controller = decode_text(x, object, event_field_name(k, EVENT_CONTROLLER));
-    e->reporting_instance = decode_text(x, object, "reportingInstance");
-    (void)decode_time(x, object, event_field_name(k, EVENT_FIRST), &e->first); /* absent times stay zero */
-    (void)decode_time(x, object, event_field_name(k, EVENT_LAST), &e->last);
-    (void)decode_time(x, object, "eventTime", &e->time);
-    (void)decode_time(x, series, "lastObservedTime", &e->series_last);
-    e->count = (int32_t)decode_int(x, object, event_field_name(k, EVENT_OCCURRENCES), 0);
-    e->series_count = (int32_t)decode_int(x, series, "count", 0);
+    e->involved = event_decode_object(dec, json_get(dec->d, object, event_field_name(k, EVENT_INVOLVED)));
+    e->reason = decode_text(dec, object, "reason");
+    e->message = decode_text(dec, object, event_field_name(k, EVENT_MESSAGE));
+    e->type = decode_text(dec, object, "type");
+    e->source_component = decode_text(dec, source, "component");
+    e->source_host = decode_text(dec, source, "host");
+    e->action = decode_text(dec, object, "action");
+    e->reporting_controller = decode_text(dec, object, event_field_name(k, EVENT_CONTROLLER));
+    e->reporting_instance = decode_text(dec, object, "reportingInstance");
+    (void)decode_time(dec, object, event_field_name(k, EVENT_FIRST), &e->first); /* absent times stay zero */
+    (void)decode_time(dec, object, event_field_name(k, EVENT_LAST), &e->last);
+    (void)decode_time(dec, object, "eventTime", &e->time);
+    (void)decode_time(dec, series, "lastObservedTime", &e->series_last);
+    e->count = (int32_t)decode_int(dec, object, event_field_name(k, EVENT_OCCURRENCES), 0);
+    e->series_count = (int32_t)decode_int(dec, series, "count", 0);
 }
 
 /* --- Field selectors: the same values under each form's names --- */

@@ -2,7 +2,6 @@
 #include "api/validate.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,7 +55,7 @@ static void path_write(const struct field_path *p, struct buf *out)
 static struct field_error error_without_memory = {
     .type = FIELD_ERROR_FORBIDDEN,
     .path = "metadata",
-    .detail = "there is no memory to check the object",
+    .detail = "not enough memory to validate the object",
 };
 
 void field_errors_done(struct field_errors *e)
@@ -124,7 +123,7 @@ void errors_check_room(struct field_errors *e)
         errors_push(e, (struct field_error){
                            .type = FIELD_ERROR_FORBIDDEN,
                            .path = "metadata",
-                           .detail = "the object has more parts than can be checked",
+                           .detail = "the object has more parts than can be validated",
                        });
 }
 
@@ -221,7 +220,7 @@ const char *show_text(struct field_errors *e, struct str text)
     _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(FIELD_VALUE_BYTES_MAX);
     char *at = buf_grow(&quoted, size);
 
-    return at ? errors_text(e, str_of(quote(at, size, text))) : "";
+    return at ? errors_text(e, str_of(quote_text(at, size, text))) : "";
 }
 
 void field_error_message(const struct field_error *e, struct buf *out)
@@ -257,11 +256,11 @@ static int field_error_cmp(const struct field_error *a, const struct field_error
 /* Equal ones in the order of the list. */
 static int field_error_order(const void *a, const void *b)
 {
-    const struct field_error *x = *(const struct field_error *const *)a;
+    const struct field_error *error = *(const struct field_error *const *)a;
     const struct field_error *y = *(const struct field_error *const *)b;
-    int r = field_error_cmp(x, y);
+    int r = field_error_cmp(error, y);
 
-    return r ? r : (x > y) - (x < y);
+    return r ? r : (error > y) - (error < y);
 }
 
 /* Marks the errors that say what an earlier one said. Returns how many are left. */

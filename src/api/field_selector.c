@@ -53,7 +53,7 @@ static struct str escape_sequence(struct str s, size_t backslash)
 }
 
 /* Writes the value without its escapes to ret, which has room for all of s. */
-static int unescape(struct str s, char *ret, size_t *ret_len, struct error *err)
+static int unescape_value(struct str s, char *ret, size_t *ret_len, struct error *err)
 {
     size_t len = 0;
 
@@ -88,12 +88,12 @@ static int parse_term(struct str text, struct str term, struct arena *a, struct 
                          STR_ARG(text), STR_ARG(term));
     if (field.len &&
         memchr(field.s, '\0', field.len)) /* no field is named so; and it could pass for another */
-        return error_set(err, ERR_BAD_REQUEST, "invalid selector: a field's name holds a NUL");
+        return error_set(err, ERR_BAD_REQUEST, "invalid selector: a field name contains a NUL");
     ret->field = arena_dup(a, field);
     copy = arena_dup(a, value);
     if (!ret->field || !copy)
         return arena_check(a, err);
-    r = unescape(value, copy, &ret->value.len, err);
+    r = unescape_value(value, copy, &ret->value.len, err);
     ret->value.s = copy;
     return r;
 }
@@ -146,21 +146,19 @@ int field_selector_check(const struct field_selector *sel, const char *const *kn
             return error_set(err, ERR_BAD_REQUEST, "field label not supported: %s", field);
         return error_set(err, ERR_BAD_REQUEST,
                          "%s is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-                         quote(quoted, sizeof quoted, str_of(field)));
+                         quote_text(quoted, sizeof quoted, str_of(field)));
     }
     return 0;
 }
 
-bool field_term_matches(const struct field_term *t, const char *value)
-{
-    return str_is(t->value, value ? value : "") != t->is_not;
-}
-
 bool field_selector_matches(const struct field_selector *sel, field_get_fn get, void *ctx)
 {
-    for (size_t i = 0; i < sel->count; i++)
-        if (!field_term_matches(&sel->terms[i], get(ctx, sel->terms[i].field)))
+    for (size_t i = 0; i < sel->count; i++) {
+        const char *value = get(ctx, sel->terms[i].field);
+
+        if (str_is(sel->terms[i].value, value ? value : "") == sel->terms[i].is_not)
             return false;
+    }
     return true;
 }
 

@@ -39,7 +39,6 @@ int field_selector_parse(struct str text, struct arena *a, struct field_selector
  * differently. */
 int field_selector_check(const struct field_selector *sel, const char *const *known, struct error *err);
 
-bool field_term_matches(const struct field_term *t, const char *value);
 bool field_selector_matches(const struct field_selector *sel, field_get_fn get, void *ctx);
 
 /* The value the field must have, if the selector pins it: a list of one name need not look at the others. */

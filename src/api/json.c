@@ -597,17 +597,17 @@ struct json_pairs {
 /* Compares what can be compared at once and leaves the rest for later. */
 static bool json_equal_or_later(const struct json *d, json_ref a, json_ref b, struct json_pairs *later)
 {
-    const struct json_node *x = json_read(d, a), *y = json_read(d, b);
+    const struct json_node *node = json_read(d, a), *y = json_read(d, b);
 
     if (a == b)
         return true;
-    if (x->type != y->type)
+    if (node->type != y->type)
         return false;
-    if (x->type == JSON_STRING || x->type == JSON_NUMBER)
+    if (node->type == JSON_STRING || node->type == JSON_NUMBER)
         return str_eq(json_text(d, a), json_text(d, b));
-    if (!json_is_container(x))
+    if (!json_is_container(node))
         return true;
-    if (x->child.count != y->child.count)
+    if (node->child.count != y->child.count)
         return false;
     if (later->count == later->cap) {
         size_t cap = later->cap ? later->cap * 2 : 16;

@@ -13,19 +13,19 @@ struct diff {
     bool is_full;
 };
 
-struct place {
-    const struct place *up;
+struct diff_place {
+    const struct diff_place *up;
     struct str name;
 };
 
-static void place_write(const struct place *p, struct buf *out)
+static void place_write(const struct diff_place *p, struct buf *out)
 {
     if (p->up)
         place_write(p->up, out);
     buf_addf(out, "%s%.*s", p->up ? "." : "", STR_ARG(p->name));
 }
 
-static void diff_line(struct diff *f, const struct place *p, char sign, json_ref v)
+static void diff_line(struct diff *f, const struct diff_place *p, char sign, json_ref v)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(2 * DIFF_VALUE_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf value = BUF_INIT(DIFF_VALUE_BYTES_MAX);
@@ -40,25 +40,25 @@ static void diff_line(struct diff *f, const struct place *p, char sign, json_ref
     buf_add_str(f->out, f->is_full ? STR_LIT("...\n") : buf_str(&line));
 }
 
-static void diff_values(struct diff *f, const struct place *p, unsigned depth, json_ref before,
+static void diff_values(struct diff *f, const struct diff_place *p, unsigned depth, json_ref before,
                         json_ref after);
 
 /* What before has, in its order, then what only after has. */
-static void diff_members(struct diff *f, const struct place *p, unsigned depth, json_ref before,
+static void diff_members(struct diff *f, const struct diff_place *p, unsigned depth, json_ref before,
                          json_ref after)
 {
     for (json_ref m = json_first(f->d, before); m; m = json_next(f->d, m)) {
-        struct place at = { p, json_key(f->d, m) };
+        struct diff_place at = { p, json_key(f->d, m) };
         diff_values(f, &at, depth + 1, m, json_get_key(f->d, after, at.name));
     }
     for (json_ref m = json_first(f->d, after); m; m = json_next(f->d, m)) {
-        struct place at = { p, json_key(f->d, m) };
+        struct diff_place at = { p, json_key(f->d, m) };
         if (!json_get_key(f->d, before, at.name))
             diff_values(f, &at, depth + 1, 0, m);
     }
 }
 
-static void diff_values(struct diff *f, const struct place *p, unsigned depth, json_ref before,
+static void diff_values(struct diff *f, const struct diff_place *p, unsigned depth, json_ref before,
                         json_ref after)
 {
     bool are_objects = json_type(f->d, before) == JSON_OBJECT && json_type(f->d, after) == JSON_OBJECT;
@@ -77,7 +77,7 @@ static void diff_values(struct diff *f, const struct place *p, unsigned depth, j
 void json_diff(const struct json *d, const char *path, json_ref before, json_ref after, struct buf *out)
 {
     struct diff f = { .d = d, .out = out, .from = out->len };
-    struct place p = { NULL, str_of(path) };
+    struct diff_place p = { NULL, str_of(path) };
 
     diff_values(&f, &p, 0, before, after);
 }

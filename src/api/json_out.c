@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
@@ -166,6 +165,13 @@ void json_out_quantity(struct buf *b, const char *key, const struct quantity *q)
     buf_add_char(b, '"');
     quantity_format(q, b);
     buf_add_char(b, '"');
+}
+
+void json_out_storage(struct buf *b, const char *key, const struct quantity *q)
+{
+    json_out_object(b, key);
+    json_out_quantity(b, "storage", q);
+    json_out_end_object(b);
 }
 
 void json_out_raw(struct buf *b, const char *key, struct str json)

@@ -38,6 +38,8 @@ void json_out_null(struct buf *b, const char *key);
 void json_out_time(struct buf *b, const char *key, struct timestamp t);
 void json_out_time_micro(struct buf *b, const char *key, struct timestamp t);
 void json_out_quantity(struct buf *b, const char *key, const struct quantity *q);
+/* {"storage": q}: a capacity. */
+void json_out_storage(struct buf *b, const char *key, const struct quantity *q);
 /* A value that is JSON already; trusted. */
 void json_out_raw(struct buf *b, const char *key, struct str json);
 

@@ -126,7 +126,7 @@ static bool scan_word(struct scan *s, const char *word)
 }
 
 /* Adds a value to the innermost container. */
-static json_ref scan_add(struct scan *s, enum json_type type)
+static json_ref scan_add_value(struct scan *s, enum json_type type)
 {
     json_ref v = json_add_node(s->d, type);
 
@@ -144,7 +144,7 @@ static json_ref scan_add(struct scan *s, enum json_type type)
 
 static bool scan_add_text(struct scan *s, enum json_type type, struct str text)
 {
-    json_ref v = scan_add(s, type);
+    json_ref v = scan_add_value(s, type);
 
     if (!v)
         return false;
@@ -161,11 +161,11 @@ static bool scan_scalar(struct scan *s)
     case '"':
         return scan_string(s, &text) && scan_add_text(s, JSON_STRING, text);
     case 't':
-        return scan_word(s, "true") && scan_add(s, JSON_TRUE);
+        return scan_word(s, "true") && scan_add_value(s, JSON_TRUE);
     case 'f':
-        return scan_word(s, "false") && scan_add(s, JSON_FALSE);
+        return scan_word(s, "false") && scan_add_value(s, JSON_FALSE);
     case 'n':
-        return scan_word(s, "null") && scan_add(s, JSON_NULL);
+        return scan_word(s, "null") && scan_add_value(s, JSON_NULL);
     default:
         return scan_integer(s, &text) && scan_add_text(s, JSON_NUMBER, text);
     }
@@ -174,7 +174,7 @@ static bool scan_scalar(struct scan *s)
 /* Goes into the container that begins here. */
 static bool scan_open(struct scan *s, enum json_type type)
 {
-    json_ref v = s->depth < JSON_DEPTH_MAX ? scan_add(s, type) : 0;
+    json_ref v = s->depth < JSON_DEPTH_MAX ? scan_add_value(s, type) : 0;
 
     if (!v)
         return false;

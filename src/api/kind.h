@@ -93,7 +93,7 @@ struct kind_info {
     /* Adds warnings about an object that is fine; old is 0 when it is created. NULL for none. */
     void (*warn)(const struct json *d, json_ref object, json_ref old, struct field_report *out);
     /* Fills the view behind struct object. Types have been checked. Failures stick in the decoder. */
-    void (*decode)(struct decoder *x, json_ref object, struct object *o);
+    void (*decode)(struct decoder *dec, json_ref object, struct object *o);
     const struct selectable *selectable; /* ends with a NULL name; NULL for none */
 };
 

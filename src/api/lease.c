@@ -5,29 +5,23 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-static const struct schema lease_spec_schema = {
-    "LeaseSpec",
-    (const struct field[]){
-        { "holderIdentity", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
-        { "leaseDurationSeconds", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
-        { "acquireTime", FIELD_MICRO_TIME, .number = 3 },
-        { "renewTime", FIELD_MICRO_TIME, .number = 4 },
-        { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER, .number = 5 },
-        { "strategy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.CoordinatedLeaseStrategy",
-          .number = 6 },
-        { "preferredHolder", FIELD_STRING, .flags = FIELD_POINTER, .number = 7 },
-        { 0 },
-    },
+static const struct field lease_spec_fields[] = {
+    { "holderIdentity", FIELD_STRING, .flags = FIELD_POINTER, .number = 1 },
+    { "leaseDurationSeconds", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
+    { "acquireTime", FIELD_MICRO_TIME, .number = 3 },
+    { "renewTime", FIELD_MICRO_TIME, .number = 4 },
+    { "leaseTransitions", FIELD_INT32, .flags = FIELD_POINTER, .number = 5 },
+    { "strategy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.CoordinatedLeaseStrategy",
+      .number = 6 },
+    { "preferredHolder", FIELD_STRING, .flags = FIELD_POINTER, .number = 7 },
 };
+static const struct schema lease_spec_schema = SCHEMA("LeaseSpec", lease_spec_fields);
 
-static const struct schema lease_schema = {
-    "Lease",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &lease_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { 0 },
-    },
+static const struct field lease_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &lease_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
 };
+static const struct schema lease_schema = SCHEMA("Lease", lease_fields);
 
 static void prepare_gated_fields(struct json *d, json_ref object, json_ref old)
 {
@@ -64,16 +58,16 @@ static void lease_validate(struct validation *v)
     validate_int_not_negative(v, &spec_at, spec, "leaseTransitions");
 }
 
-static void lease_decode(struct decoder *x, json_ref object, struct object *o)
+static void lease_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct lease *l = CONTAINER_OF(o, struct lease, obj);
-    json_ref spec = json_get(x->d, object, "spec");
+    json_ref spec = json_get(dec->d, object, "spec");
 
-    l->holder = decode_text(x, spec, "holderIdentity");
-    l->duration_seconds = decode_int(x, spec, "leaseDurationSeconds", 0);
-    l->transitions = decode_int(x, spec, "leaseTransitions", 0);
-    (void)decode_time(x, spec, "acquireTime", &l->acquired);
-    (void)decode_time(x, spec, "renewTime", &l->renewed);
+    l->holder = decode_text(dec, spec, "holderIdentity");
+    l->duration_seconds = decode_int(dec, spec, "leaseDurationSeconds", 0);
+    l->transitions = decode_int(dec, spec, "leaseTransitions", 0);
+    (void)decode_time(dec, spec, "acquireTime", &l->acquired);
+    (void)decode_time(dec, spec, "renewTime", &l->renewed);
 }
 
 const struct kind_info lease_kind = {

@@ -52,7 +52,7 @@ int list_open(struct json *d, json_ref v, const struct kind_info *k, struct list
     if (r < 0)
         return r;
     if (k && said && k != said)
-        return error_set(err, ERR_BAD_REQUEST, "a list of %s was expected, not a %.*s of %.*s", k->name,
+        return error_set(err, ERR_BAD_REQUEST, "expected a list of %s, got a %.*s of %.*s", k->name,
                          STR_ARG(name), STR_ARG(api_version));
     if (type != JSON_ARRAY && type != JSON_NULL && type != JSON_NONE)
         return error_set(err, ERR_BAD_REQUEST, "items: must be an array, not %s", json_type_name(type));
@@ -123,7 +123,7 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err)
 /* --- Writing --- */
 
 /* Takes off what s begins with; false when it begins otherwise. Called for every item: inline. */
-static inline bool skip(struct str *s, const char *prefix, size_t len)
+static inline bool skip_prefix(struct str *s, const char *prefix, size_t len)
 {
     if (s->len < len || memcmp(s->s, prefix, len) != 0)
         return false;
@@ -131,16 +131,17 @@ static inline bool skip(struct str *s, const char *prefix, size_t len)
     return true;
 }
 
-#define SKIP_LITERAL(s, literal) skip(s, literal, sizeof(literal) - 1)
+#define SKIP_LITERAL(s, literal) skip_prefix(s, literal, sizeof(literal) - 1)
 
 /* Canonical text begins with kind and apiVersion, and metadata always follows: leaving the two out is to
  * start later. A text that was decoded without them begins otherwise and needs no cut. */
 static bool skip_type(const struct kind_info *k, struct str *text)
 {
-    return SKIP_LITERAL(text, "{\"kind\":\"") && skip(text, k->name, strlen(k->name)) &&
+    return SKIP_LITERAL(text, "{\"kind\":\"") && skip_prefix(text, k->name, strlen(k->name)) &&
            SKIP_LITERAL(text, "\",\"apiVersion\":\"") &&
-           (k->group[0] == '\0' || (skip(text, k->group, strlen(k->group)) && SKIP_LITERAL(text, "/"))) &&
-           skip(text, k->version, strlen(k->version)) && SKIP_LITERAL(text, "\",");
+           (k->group[0] == '\0' ||
+            (skip_prefix(text, k->group, strlen(k->group)) && SKIP_LITERAL(text, "/"))) &&
+           skip_prefix(text, k->version, strlen(k->version)) && SKIP_LITERAL(text, "\",");
 }
 
 void list_write_item(const struct kind_info *k, const struct object *o, struct buf *out)

@@ -213,13 +213,13 @@ void managed_lose(struct managed *m, const struct managed_entry *except, json_re
 /* Times are in canonical form, so their texts compare as they do; none is before all others. */
 static int entry_cmp(const void *a, const void *b)
 {
-    const struct managed_entry *x = a, *y = b;
-    int c = str_cmp(x->operation, y->operation);
+    const struct managed_entry *left = a, *right = b;
+    int c = str_cmp(left->operation, right->operation);
 
-    c = c ? c : str_cmp(x->time, y->time);
-    c = c ? c : str_cmp(x->manager, y->manager);
-    c = c ? c : str_cmp(x->api_version, y->api_version);
-    return c ? c : str_cmp(x->subresource, y->subresource);
+    c = c ? c : str_cmp(left->time, right->time);
+    c = c ? c : str_cmp(left->manager, right->manager);
+    c = c ? c : str_cmp(left->api_version, right->api_version);
+    return c ? c : str_cmp(left->subresource, right->subresource);
 }
 
 static void managed_sort(struct managed *m)

@@ -1,4 +1,5 @@
-/* The entries of managedFields while a write works on them: for managed_fields.c and apply.c. */
+/* The entries of managedFields while a write works on them, for managed_fields.c and apply.c; and the two
+ * steps of an apply that change the object. */
 #ifndef BERTH_API_MANAGED_INT_H
 #define BERTH_API_MANAGED_INT_H
 
@@ -48,5 +49,13 @@ void managed_touch(struct managed *m, struct managed_entry *e);
 void managed_lose(struct managed *m, const struct managed_entry *except, json_ref set, json_ref gone);
 /* Drops entries without fields, sorts the rest and puts them into the object. */
 int managed_store(struct managed *m, struct error *err);
+
+/* Merges a body into an object. Its values move over. Failures stick in the document. */
+void apply_body(struct json *d, const struct schema *s, json_ref target, json_ref body);
+
+/* Takes out of the object what is in the set `last` and not in `managed`, what all managers own now. A struct
+ * goes when nobody owns anything in it any more. */
+void apply_prune(struct json *d, const struct owned_scope *s, json_ref object, json_ref last,
+                 json_ref managed);
 
 #endif

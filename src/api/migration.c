@@ -391,13 +391,6 @@ static int not_moved(struct error *err)
     return error_set(err, ERR_INVALID, "the volume's source has no CSI driver");
 }
 
-/* The disks of this plugin are on one node, or on many for reading: what was written once meant no more. */
-static void narrow_gce_modes(struct json *d, json_ref spec, const struct volume *v)
-{
-    if (v->modes != 0)
-        set_modes(d, spec, v->modes == ACCESS_ROX ? "ReadOnlyMany" : "ReadWriteOnce");
-}
-
 static struct str zone_label(const struct volume *v)
 {
     const char *label = object_label(&v->obj, BETA_ZONE);
@@ -438,8 +431,9 @@ int migration_translate(const struct volume *v, struct object **ret, struct erro
     json_set(&d, spec, "csi", t.csi);
     if (m->topology)
         translate_topology(&d, spec, v, m->topology);
-    if (m->source == SOURCE_GCE_DISK)
-        narrow_gce_modes(&d, spec, v);
+    /* GCE's disks are on one node, or on many for reading: what was written once meant no more. */
+    if (m->source == SOURCE_GCE_DISK && v->modes != 0)
+        set_modes(&d, spec, v->modes == ACCESS_ROX ? "ReadOnlyMany" : "ReadWriteOnce");
     return make_volume(&d, root, ret, err);
 }
 

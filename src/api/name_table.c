@@ -4,10 +4,10 @@
 
 static int named_cmp(const void *a, const void *b)
 {
-    const struct named *x = a, *y = b;
-    int r = str_cmp(x->name, y->name);
+    const struct named *left = a, *right = b;
+    int r = str_cmp(left->name, right->name);
 
-    return r ? r : (x->item > y->item) - (x->item < y->item);
+    return r ? r : (left->item > right->item) - (left->item < right->item);
 }
 
 struct name_table name_table_new(struct validation *v, uint32_t count)

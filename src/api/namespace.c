@@ -10,45 +10,33 @@ const char *const namespace_phase_names[] = {
 };
 static_assert(ARRAY_LEN(namespace_phase_names) == NAMESPACE_PHASE_COUNT, "name every phase");
 
-static const struct schema namespace_spec_schema = {
-    "NamespaceSpec",
-    (const struct field[]){
-        { "finalizers", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.FinalizerName", .number = 1 },
-        { 0 },
-    },
+static const struct field namespace_spec_fields[] = {
+    { "finalizers", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.FinalizerName", .number = 1 },
 };
+static const struct schema namespace_spec_schema = SCHEMA("NamespaceSpec", namespace_spec_fields);
 
-static const struct schema namespace_condition_schema = {
-    "NamespaceCondition",
-    (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NamespaceConditionType", .number = 1 },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
-        { "lastTransitionTime", FIELD_TIME, .number = 4 },
-        { "reason", FIELD_STRING, .number = 5 },
-        { "message", FIELD_STRING, .number = 6 },
-        { 0 },
-    },
+static const struct field namespace_condition_fields[] = {
+    { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NamespaceConditionType", .number = 1 },
+    { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+    { "lastTransitionTime", FIELD_TIME, .number = 4 },
+    { "reason", FIELD_STRING, .number = 5 },
+    { "message", FIELD_STRING, .number = 6 },
 };
+static const struct schema namespace_condition_schema =
+    SCHEMA("NamespaceCondition", namespace_condition_fields);
 
-static const struct schema namespace_status_schema = {
-    "NamespaceStatus",
-    (const struct field[]){
-        { "phase", FIELD_STRING, .go_type = "v1.NamespacePhase", .number = 1 },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &namespace_condition_schema,
-          .merge_key = "type", .number = 2 },
-        { 0 },
-    },
+static const struct field namespace_status_fields[] = {
+    { "phase", FIELD_STRING, .go_type = "v1.NamespacePhase", .number = 1 },
+    { "conditions", LIST_OF(namespace_condition_schema), .merge_key = "type", .number = 2 },
 };
+static const struct schema namespace_status_schema = SCHEMA("NamespaceStatus", namespace_status_fields);
 
-static const struct schema namespace_schema = {
-    "Namespace",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &namespace_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "status", FIELD_OBJECT, .sub = &namespace_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
+static const struct field namespace_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &namespace_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "status", FIELD_OBJECT, .sub = &namespace_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema namespace_schema = SCHEMA("Namespace", namespace_fields);
 
 /* The label is the name, whatever the writer says: selectors of other objects rely on it. */
 static void namespace_set_label(struct json *d, json_ref object)
@@ -144,14 +132,14 @@ static void namespace_validate(struct validation *v)
         validate_phase(v);
 }
 
-static void namespace_decode(struct decoder *x, json_ref object, struct object *o)
+static void namespace_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct namespace *n = CONTAINER_OF(o, struct namespace, obj);
 
-    n->spec_finalizers = decode_texts(x, json_get(x->d, object, "spec"), "finalizers");
+    n->spec_finalizers = decode_texts(dec, json_get(dec->d, object, "spec"), "finalizers");
     n->phase =
-        (enum namespace_phase)decode_enum(x, json_get(x->d, object, "status"), "phase", namespace_phase_names,
-                                          NAMESPACE_PHASE_COUNT, NAMESPACE_ACTIVE);
+        (enum namespace_phase)decode_enum(dec, json_get(dec->d, object, "status"), "phase",
+                                          namespace_phase_names, NAMESPACE_PHASE_COUNT, NAMESPACE_ACTIVE);
 }
 
 static const char *namespace_phase_field(const struct object *o)
@@ -177,9 +165,5 @@ const struct kind_info namespace_kind = {
     .validate = namespace_validate,
     .validate_update = validate_nothing,
     .decode = namespace_decode,
-    .selectable =
-        (const struct selectable[]){
-            { "status.phase", namespace_phase_field },
-            { 0 },
-        },
+    .selectable = (const struct selectable[]){ { "status.phase", namespace_phase_field }, { 0 } },
 };

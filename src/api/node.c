@@ -5,210 +5,141 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-static const struct schema config_map_source_schema = {
-    "ConfigMapNodeConfigSource",
-    (const struct field[]){
-        { "namespace", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { "uid", FIELD_STRING, .go_type = "types.UID", .number = 3 },
-        { "resourceVersion", FIELD_STRING, .number = 4 },
-        { "kubeletConfigKey", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
-        { 0 },
-    },
-    .open = true,
+static const struct field config_map_source_fields[] = {
+    { "namespace", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+    { "uid", FIELD_STRING, .go_type = "types.UID", .number = 3 },
+    { "resourceVersion", FIELD_STRING, .number = 4 },
+    { "kubeletConfigKey", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
 };
+static const struct schema config_map_source_schema =
+    SCHEMA_OPEN("ConfigMapNodeConfigSource", config_map_source_fields);
 
-static const struct schema config_source_schema = {
-    "NodeConfigSource",
-    (const struct field[]){
-        { "configMap", FIELD_OBJECT, .sub = &config_map_source_schema, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field config_source_fields[] = {
+    { "configMap", FIELD_OBJECT, .sub = &config_map_source_schema, .number = 2 },
 };
+static const struct schema config_source_schema = SCHEMA_OPEN("NodeConfigSource", config_source_fields);
 
-static const struct schema node_spec_schema = {
-    "NodeSpec",
-    (const struct field[]){
-        { "podCIDR", FIELD_STRING, .number = 1 },
-        { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET, .number = 7 },
-        { "providerID", FIELD_STRING, .number = 3 },
-        { "unschedulable", FIELD_BOOL, .number = 4 },
-        { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &taint_schema, .number = 5 },
-        { "configSource", FIELD_OBJECT, .sub = &config_source_schema, .number = 6 },
-        { "externalID", FIELD_STRING, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_spec_fields[] = {
+    { "podCIDR", FIELD_STRING, .number = 1 },
+    { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET, .number = 7 },
+    { "providerID", FIELD_STRING, .number = 3 },
+    { "unschedulable", FIELD_BOOL, .number = 4 },
+    { "taints", LIST_OF(taint_schema), .number = 5 },
+    { "configSource", FIELD_OBJECT, .sub = &config_source_schema, .number = 6 },
+    { "externalID", FIELD_STRING, .number = 2 },
 };
+static const struct schema node_spec_schema = SCHEMA_OPEN("NodeSpec", node_spec_fields);
 
-static const struct schema node_condition_schema = {
-    "NodeCondition",
-    (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeConditionType", .number = 1 },
-        { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
-        { "lastHeartbeatTime", FIELD_TIME, .number = 3 },
-        { "lastTransitionTime", FIELD_TIME, .number = 4 },
-        { "reason", FIELD_STRING, .number = 5 },
-        { "message", FIELD_STRING, .number = 6 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_condition_fields[] = {
+    { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeConditionType", .number = 1 },
+    { "status", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.ConditionStatus", .number = 2 },
+    { "lastHeartbeatTime", FIELD_TIME, .number = 3 },
+    { "lastTransitionTime", FIELD_TIME, .number = 4 },
+    { "reason", FIELD_STRING, .number = 5 },
+    { "message", FIELD_STRING, .number = 6 },
 };
+static const struct schema node_condition_schema = SCHEMA_OPEN("NodeCondition", node_condition_fields);
 
-static const struct schema node_address_schema = {
-    "NodeAddress",
-    (const struct field[]){
-        { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeAddressType", .number = 1 },
-        { "address", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_address_fields[] = {
+    { "type", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.NodeAddressType", .number = 1 },
+    { "address", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
 };
+static const struct schema node_address_schema = SCHEMA_OPEN("NodeAddress", node_address_fields);
 
-static const struct schema daemon_endpoint_schema = {
-    "DaemonEndpoint",
-    (const struct field[]){
-        { "Port", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
-        { 0 },
-    },
-    .open = true,
+static const struct field daemon_endpoint_fields[] = {
+    { "Port", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 1 },
 };
+static const struct schema daemon_endpoint_schema = SCHEMA_OPEN("DaemonEndpoint", daemon_endpoint_fields);
 
-static const struct schema daemon_endpoints_schema = {
-    "NodeDaemonEndpoints",
-    (const struct field[]){
-        { "kubeletEndpoint", FIELD_OBJECT, .sub = &daemon_endpoint_schema, .flags = FIELD_ALWAYS,
-          .number = 1 },
-        { 0 },
-    },
-    .open = true,
+static const struct field daemon_endpoints_fields[] = {
+    { "kubeletEndpoint", FIELD_OBJECT, .sub = &daemon_endpoint_schema, .flags = FIELD_ALWAYS, .number = 1 },
 };
+static const struct schema daemon_endpoints_schema =
+    SCHEMA_OPEN("NodeDaemonEndpoints", daemon_endpoints_fields);
 
-static const struct schema swap_schema = {
-    "NodeSwapStatus",
-    (const struct field[]){
-        { "capacity", FIELD_INT64, .flags = FIELD_POINTER, .number = 1 },
-        { 0 },
-    },
-    .open = true,
+static const struct field swap_fields[] = {
+    { "capacity", FIELD_INT64, .flags = FIELD_POINTER, .number = 1 },
 };
+static const struct schema swap_schema = SCHEMA_OPEN("NodeSwapStatus", swap_fields);
 
-static const struct schema node_system_schema = {
-    "NodeSystemInfo",
-    (const struct field[]){
-        { "machineID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "systemUUID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { "bootID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
-        { "kernelVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 4 },
-        { "osImage", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
-        { "containerRuntimeVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 6 },
-        { "kubeletVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 7 },
-        { "kubeProxyVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 8 },
-        { "operatingSystem", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 9 },
-        { "architecture", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 10 },
-        { "swap", FIELD_OBJECT, .sub = &swap_schema, .number = 11 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_system_fields[] = {
+    { "machineID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "systemUUID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
+    { "bootID", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 3 },
+    { "kernelVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 4 },
+    { "osImage", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 5 },
+    { "containerRuntimeVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 6 },
+    { "kubeletVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 7 },
+    { "kubeProxyVersion", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 8 },
+    { "operatingSystem", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 9 },
+    { "architecture", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 10 },
+    { "swap", FIELD_OBJECT, .sub = &swap_schema, .number = 11 },
 };
+static const struct schema node_system_schema = SCHEMA_OPEN("NodeSystemInfo", node_system_fields);
 
-static const struct schema container_image_schema = {
-    "ContainerImage",
-    (const struct field[]){
-        { "names", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
-        { "sizeBytes", FIELD_INT64, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field container_image_fields[] = {
+    { "names", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+    { "sizeBytes", FIELD_INT64, .number = 2 },
 };
+static const struct schema container_image_schema = SCHEMA_OPEN("ContainerImage", container_image_fields);
 
-static const struct schema attached_volume_schema = {
-    "AttachedVolume",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.UniqueVolumeName", .number = 1 },
-        { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field attached_volume_fields[] = {
+    { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.UniqueVolumeName", .number = 1 },
+    { "devicePath", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 2 },
 };
+static const struct schema attached_volume_schema = SCHEMA_OPEN("AttachedVolume", attached_volume_fields);
 
-static const struct schema config_status_schema = {
-    "NodeConfigStatus",
-    (const struct field[]){
-        { "assigned", FIELD_OBJECT, .sub = &config_source_schema, .number = 1 },
-        { "active", FIELD_OBJECT, .sub = &config_source_schema, .number = 2 },
-        { "lastKnownGood", FIELD_OBJECT, .sub = &config_source_schema, .number = 3 },
-        { "error", FIELD_STRING, .number = 4 },
-        { 0 },
-    },
-    .open = true,
+static const struct field config_status_fields[] = {
+    { "assigned", FIELD_OBJECT, .sub = &config_source_schema, .number = 1 },
+    { "active", FIELD_OBJECT, .sub = &config_source_schema, .number = 2 },
+    { "lastKnownGood", FIELD_OBJECT, .sub = &config_source_schema, .number = 3 },
+    { "error", FIELD_STRING, .number = 4 },
 };
+static const struct schema config_status_schema = SCHEMA_OPEN("NodeConfigStatus", config_status_fields);
 
-static const struct schema handler_features_schema = {
-    "NodeRuntimeHandlerFeatures",
-    (const struct field[]){
-        { "recursiveReadOnlyMounts", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
-        { "userNamespaces", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field handler_features_fields[] = {
+    { "recursiveReadOnlyMounts", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
+    { "userNamespaces", FIELD_BOOL, .flags = FIELD_POINTER, .number = 2 },
 };
+static const struct schema handler_features_schema =
+    SCHEMA_OPEN("NodeRuntimeHandlerFeatures", handler_features_fields);
 
-static const struct schema runtime_handler_schema = {
-    "NodeRuntimeHandler",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "features", FIELD_OBJECT, .sub = &handler_features_schema, .number = 2 },
-        { 0 },
-    },
-    .open = true,
+static const struct field runtime_handler_fields[] = {
+    { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "features", FIELD_OBJECT, .sub = &handler_features_schema, .number = 2 },
 };
+static const struct schema runtime_handler_schema = SCHEMA_OPEN("NodeRuntimeHandler", runtime_handler_fields);
 
-static const struct schema node_features_schema = {
-    "NodeFeatures",
-    (const struct field[]){
-        { "supplementalGroupsPolicy", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_features_fields[] = {
+    { "supplementalGroupsPolicy", FIELD_BOOL, .flags = FIELD_POINTER, .number = 1 },
 };
+static const struct schema node_features_schema = SCHEMA_OPEN("NodeFeatures", node_features_fields);
 
-static const struct schema node_status_schema = {
-    "NodeStatus",
-    (const struct field[]){
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
-        { "allocatable", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
-        { "phase", FIELD_STRING, .go_type = "v1.NodePhase", .number = 3 },
-        { "conditions", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_condition_schema, .merge_key = "type",
-          .number = 4 },
-        { "addresses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &node_address_schema, .merge_key = "type",
-          .number = 5 },
-        { "daemonEndpoints", FIELD_OBJECT, .sub = &daemon_endpoints_schema, .flags = FIELD_ALWAYS,
-          .number = 6 },
-        { "nodeInfo", FIELD_OBJECT, .sub = &node_system_schema, .flags = FIELD_ALWAYS, .number = 7 },
-        { "images", FIELD_LIST, .item = FIELD_OBJECT, .sub = &container_image_schema, .number = 8 },
-        { "volumesInUse", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.UniqueVolumeName", .number = 9 },
-        { "volumesAttached", FIELD_LIST, .item = FIELD_OBJECT, .sub = &attached_volume_schema, .number = 10 },
-        { "config", FIELD_OBJECT, .sub = &config_status_schema, .number = 11 },
-        { "runtimeHandlers", FIELD_LIST, .item = FIELD_OBJECT, .sub = &runtime_handler_schema, .number = 12 },
-        { "features", FIELD_OBJECT, .sub = &node_features_schema, .number = 13 },
-        { "declaredFeatures", FIELD_LIST, .item = FIELD_STRING, .number = 14 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_status_fields[] = {
+    { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
+    { "allocatable", FIELD_MAP, .item = FIELD_QUANTITY, .number = 2 },
+    { "phase", FIELD_STRING, .go_type = "v1.NodePhase", .number = 3 },
+    { "conditions", LIST_OF(node_condition_schema), .merge_key = "type", .number = 4 },
+    { "addresses", LIST_OF(node_address_schema), .merge_key = "type", .number = 5 },
+    { "daemonEndpoints", FIELD_OBJECT, .sub = &daemon_endpoints_schema, .flags = FIELD_ALWAYS, .number = 6 },
+    { "nodeInfo", FIELD_OBJECT, .sub = &node_system_schema, .flags = FIELD_ALWAYS, .number = 7 },
+    { "images", LIST_OF(container_image_schema), .number = 8 },
+    { "volumesInUse", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.UniqueVolumeName", .number = 9 },
+    { "volumesAttached", LIST_OF(attached_volume_schema), .number = 10 },
+    { "config", FIELD_OBJECT, .sub = &config_status_schema, .number = 11 },
+    { "runtimeHandlers", LIST_OF(runtime_handler_schema), .number = 12 },
+    { "features", FIELD_OBJECT, .sub = &node_features_schema, .number = 13 },
+    { "declaredFeatures", FIELD_LIST, .item = FIELD_STRING, .number = 14 },
 };
+static const struct schema node_status_schema = SCHEMA_OPEN("NodeStatus", node_status_fields);
 
-static const struct schema node_schema = {
-    "Node",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "status", FIELD_OBJECT, .sub = &node_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
-    .open = true,
+static const struct field node_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &node_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "status", FIELD_OBJECT, .sub = &node_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema node_schema = SCHEMA_OPEN("Node", node_fields);
 
 /* podCIDR is the first of podCIDRs. Where they differ the single one wins: it is all old clients know. */
 static void default_pod_cidrs(struct json *d, json_ref spec)
@@ -286,54 +217,54 @@ static void node_validate_update(struct validation *v)
         errors_forbidden(v->errors, &external, "may not be updated");
 }
 
-static void node_decode_attached(struct decoder *x, json_ref list, struct node *n)
+static void node_decode_attached(struct decoder *dec, json_ref list, struct node *n)
 {
-    struct attached_volume *items = decode_items(x, list, sizeof *items, &n->volumes_attached_count);
+    struct attached_volume *items = decode_items(dec, list, sizeof *items, &n->volumes_attached_count);
     uint32_t i = 0;
 
     n->volumes_attached = items;
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++)
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m), i++)
         items[i] = (struct attached_volume){
-            .name = decode_text(x, m, "name"),
-            .device_path = decode_text(x, m, "devicePath"),
+            .name = decode_text(dec, m, "name"),
+            .device_path = decode_text(dec, m, "devicePath"),
         };
 }
 
-static void node_decode_addresses(struct decoder *x, json_ref list, struct node *n)
+static void node_decode_addresses(struct decoder *dec, json_ref list, struct node *n)
 {
-    struct node_address *items = decode_items(x, list, sizeof *items, &n->addresses_count);
+    struct node_address *items = decode_items(dec, list, sizeof *items, &n->addresses_count);
     uint32_t i = 0;
 
     n->addresses = items;
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m), i++)
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m), i++)
         items[i] = (struct node_address){
-            .type = decode_text(x, m, "type"),
-            .address = decode_text(x, m, "address"),
+            .type = decode_text(dec, m, "type"),
+            .address = decode_text(dec, m, "address"),
         };
 }
 
-static void node_decode(struct decoder *x, json_ref object, struct object *o)
+static void node_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct node *n = CONTAINER_OF(o, struct node, obj);
-    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
-    json_ref info = json_get(x->d, status, "nodeInfo");
+    json_ref spec = json_get(dec->d, object, "spec"), status = json_get(dec->d, object, "status");
+    json_ref info = json_get(dec->d, status, "nodeInfo");
 
-    n->provider_id = decode_text(x, spec, "providerID");
-    n->is_unschedulable = decode_bool(x, spec, "unschedulable", false);
-    n->taints = decode_taints(x, spec, "taints");
-    n->capacity = decode_amounts(x, status, "capacity");
-    n->allocatable = decode_amounts(x, status, "allocatable");
-    n->conditions = decode_conditions(x, status, "conditions");
-    n->volumes_in_use = decode_texts(x, status, "volumesInUse");
-    node_decode_attached(x, json_get(x->d, status, "volumesAttached"), n);
-    node_decode_addresses(x, json_get(x->d, status, "addresses"), n);
+    n->provider_id = decode_text(dec, spec, "providerID");
+    n->is_unschedulable = decode_bool(dec, spec, "unschedulable", false);
+    n->taints = decode_taints(dec, spec, "taints");
+    n->capacity = decode_amounts(dec, status, "capacity");
+    n->allocatable = decode_amounts(dec, status, "allocatable");
+    n->conditions = decode_conditions(dec, status, "conditions");
+    n->volumes_in_use = decode_texts(dec, status, "volumesInUse");
+    node_decode_attached(dec, json_get(dec->d, status, "volumesAttached"), n);
+    node_decode_addresses(dec, json_get(dec->d, status, "addresses"), n);
     n->system = (struct node_system){
-        .kubelet_version = decode_text(x, info, "kubeletVersion"),
-        .os_image = decode_text(x, info, "osImage"),
-        .kernel_version = decode_text(x, info, "kernelVersion"),
-        .container_runtime = decode_text(x, info, "containerRuntimeVersion"),
-        .operating_system = decode_text(x, info, "operatingSystem"),
-        .architecture = decode_text(x, info, "architecture"),
+        .kubelet_version = decode_text(dec, info, "kubeletVersion"),
+        .os_image = decode_text(dec, info, "osImage"),
+        .kernel_version = decode_text(dec, info, "kernelVersion"),
+        .container_runtime = decode_text(dec, info, "containerRuntimeVersion"),
+        .operating_system = decode_text(dec, info, "operatingSystem"),
+        .architecture = decode_text(dec, info, "architecture"),
     };
 }
 
@@ -389,9 +320,5 @@ const struct kind_info node_kind = {
     .validate = node_validate,
     .validate_update = node_validate_update,
     .decode = node_decode,
-    .selectable =
-        (const struct selectable[]){
-            { "spec.unschedulable", node_unschedulable_field },
-            { 0 },
-        },
+    .selectable = (const struct selectable[]){ { "spec.unschedulable", node_unschedulable_field }, { 0 } },
 };

@@ -71,11 +71,11 @@ static void normalize_note(struct normalizer *n, struct problem problem)
 
 static int problem_cmp(const void *a, const void *b)
 {
-    const struct problem *x = a, *y = b;
+    const struct problem *left = a, *right = b;
 
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->duplicate - y->duplicate;
+    if (left->at != right->at)
+        return left->at < right->at ? -1 : 1;
+    return left->duplicate - right->duplicate;
 }
 
 /* True when v stands, or stood before it was dropped as a duplicate, somewhere below root. */
@@ -125,7 +125,7 @@ static void normalize_write_report(struct normalizer *n, struct field_report *re
         buf_clear(&path);
         json_path_text(n->d, p->member, &path);
         buf_addf(&report->lines, "%s field %s", p->duplicate ? "duplicate" : "unknown",
-                 quote(quoted, sizeof quoted, buf_str(&path)));
+                 quote_text(quoted, sizeof quoted, buf_str(&path)));
         buf_add_char(&report->lines, '\0');
         if (!report->lines.failed)
             report->count++;
@@ -423,10 +423,18 @@ static void normalize_presence(struct normalizer *n, const struct field *f, json
         *v = json_new_zero(n->d, f->type);
 }
 
+const struct field *schema_field(const struct schema *s, struct str name)
+{
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count && name.len; f++)
+        if (f->name[0] == name.s[0] && str_is(name, f->name))
+            return f;
+    return NULL;
+}
+
 /* The field of that name, looked for from `from` on and then from the start: members mostly come in order. */
 static const struct field *field_from(const struct schema *s, const struct field *from, struct str name)
 {
-    for (const struct field *f = from; f->name && name.len; f++)
+    for (const struct field *f = from; f < s->fields + s->fields_count && name.len; f++)
         if (f->name[0] == name.s[0] && str_is(name, f->name))
             return f;
     return from == s->fields ? NULL : schema_field(s, name);
@@ -458,7 +466,7 @@ static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s,
 
 static int normalize_fields(struct normalizer *n, const struct schema *s, json_ref v, json_ref *slots)
 {
-    for (const struct field *f = s->fields; f->name; f++) {
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++) {
         json_ref *slot = &slots[f - s->fields];
         int r = 0;
 
@@ -485,11 +493,9 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
 static int normalize_members(struct normalizer *n, const struct schema *s, json_ref v, json_ref *kept)
 {
     json_ref slots[SCHEMA_FIELDS_MAX];
-    uint32_t fields = 0, count = 0, others;
+    uint32_t fields = s->fields_count, count = 0, others;
     int r;
 
-    while (s->fields[fields].name)
-        fields++;
     assert(fields <= SCHEMA_FIELDS_MAX);
     memset(slots, 0, fields * sizeof *slots);
     others = normalize_sort_out(n, s, v, slots, kept + fields);

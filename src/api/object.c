@@ -8,155 +8,155 @@
 /* --- Decoding helpers --- */
 
 /* what: "" for the value at v, else what about it. */
-static void decode_fail_nul(struct decoder *x, json_ref v, const char *what)
+static void decode_fail_nul(struct decoder *dec, json_ref v, const char *what)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(ERROR_MSG_BYTES_MAX);
 
-    json_path_text(x->d, v, &path);
-    x->r =
-        error_set(x->err, ERR_BAD_REQUEST, "%s: %smust not contain a NUL character", buf_cstr(&path), what);
+    json_path_text(dec->d, v, &path);
+    dec->r =
+        error_set(dec->err, ERR_BAD_REQUEST, "%s: %smust not contain a NUL character", buf_cstr(&path), what);
 }
 
 /* A copy of a text at v, "" when that fails. */
-static const char *decode_copy(struct decoder *x, json_ref v, struct str text, const char *what)
+static const char *decode_copy(struct decoder *dec, json_ref v, struct str text, const char *what)
 {
     const char *copy;
 
-    if (x->r < 0 || text.len == 0)
+    if (dec->r < 0 || text.len == 0)
         return "";
     if (memchr(text.s, '\0', text.len)) {
-        decode_fail_nul(x, v, what);
+        decode_fail_nul(dec, v, what);
         return "";
     }
-    copy = arena_dup(x->arena, text);
+    copy = arena_dup(dec->arena, text);
     if (copy)
         return copy;
-    x->r = arena_check(x->arena, x->err);
+    dec->r = arena_check(dec->arena, dec->err);
     return "";
 }
 
-const char *decode_text(struct decoder *x, json_ref object, const char *key)
+const char *decode_text(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref v = json_get(x->d, object, key);
+    json_ref v = json_get(dec->d, object, key);
 
-    return decode_copy(x, v, json_type(x->d, v) == JSON_STRING ? json_text(x->d, v) : STR_LIT(""), "");
+    return decode_copy(dec, v, json_type(dec->d, v) == JSON_STRING ? json_text(dec->d, v) : STR_LIT(""), "");
 }
 
-const char *decode_key(struct decoder *x, json_ref member)
+const char *decode_key(struct decoder *dec, json_ref member)
 {
-    return decode_copy(x, json_parent(x->d, member), json_key(x->d, member), "a key ");
+    return decode_copy(dec, json_parent(dec->d, member), json_key(dec->d, member), "a key ");
 }
 
-bool decode_bool(struct decoder *x, json_ref object, const char *key, bool fallback)
+bool decode_bool(struct decoder *dec, json_ref object, const char *key, bool fallback)
 {
-    enum json_type type = json_type(x->d, json_get(x->d, object, key));
+    enum json_type type = json_type(dec->d, json_get(dec->d, object, key));
 
     return type == JSON_TRUE ? true : type == JSON_FALSE ? false : fallback;
 }
 
-int64_t decode_int(struct decoder *x, json_ref object, const char *key, int64_t fallback)
+int64_t decode_int(struct decoder *dec, json_ref object, const char *key, int64_t fallback)
 {
     int64_t value;
 
-    return json_int64(x->d, json_get(x->d, object, key), &value) ? value : fallback;
+    return json_int64(dec->d, json_get(dec->d, object, key), &value) ? value : fallback;
 }
 
-bool decode_time(struct decoder *x, json_ref object, const char *key, struct timestamp *ret)
+bool decode_time(struct decoder *dec, json_ref object, const char *key, struct timestamp *ret)
 {
-    json_ref v = json_get(x->d, object, key);
+    json_ref v = json_get(dec->d, object, key);
     struct timestamp t;
     int r;
 
-    if (x->r < 0 || json_type(x->d, v) != JSON_STRING)
+    if (dec->r < 0 || json_type(dec->d, v) != JSON_STRING)
         return false;
-    r = timestamp_parse(json_text(x->d, v), &t, x->err);
+    r = timestamp_parse(json_text(dec->d, v), &t, dec->err);
     if (r < 0) {
-        x->r = error_wrap(x->err, "%s", key);
+        dec->r = error_wrap(dec->err, "%s", key);
         return false;
     }
     *ret = t;
     return true;
 }
 
-bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct quantity *ret)
+bool decode_quantity(struct decoder *dec, json_ref object, const char *key, struct quantity *ret)
 {
-    json_ref v = json_get(x->d, object, key);
+    json_ref v = json_get(dec->d, object, key);
     struct quantity q;
 
-    if (x->r < 0 || json_type(x->d, v) != JSON_STRING)
+    if (dec->r < 0 || json_type(dec->d, v) != JSON_STRING)
         return false;
-    x->r = quantity_parse(json_text(x->d, v), &q, x->err);
-    if (x->r < 0)
+    dec->r = quantity_parse(json_text(dec->d, v), &q, dec->err);
+    if (dec->r < 0)
         return false;
     *ret = q;
     return true;
 }
 
-void *decode_room(struct decoder *x, uint32_t count, size_t item_bytes)
+void *decode_room(struct decoder *dec, uint32_t count, size_t item_bytes)
 {
-    void *room = x->r == 0 && count ? arena_array(x->arena, count, item_bytes) : NULL;
+    void *room = dec->r == 0 && count ? arena_array(dec->arena, count, item_bytes) : NULL;
 
-    if (!room && x->r == 0 && count)
-        x->r = arena_check(x->arena, x->err);
+    if (!room && dec->r == 0 && count)
+        dec->r = arena_check(dec->arena, dec->err);
     return room;
 }
 
-void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count)
+void *decode_items(struct decoder *dec, json_ref array, size_t item_bytes, uint32_t *ret_count)
 {
-    uint32_t count = json_count(x->d, array);
-    void *items = decode_room(x, count, item_bytes);
+    uint32_t count = json_count(dec->d, array);
+    void *items = decode_room(dec, count, item_bytes);
 
     *ret_count = items ? count : 0;
     return items;
 }
 
-void *decode_new(struct decoder *x, json_ref member, size_t bytes)
+void *decode_new(struct decoder *dec, json_ref member, size_t bytes)
 {
-    return decode_room(x, member ? 1 : 0, bytes);
+    return decode_room(dec, member ? 1 : 0, bytes);
 }
 
-struct texts decode_texts(struct decoder *x, json_ref object, const char *key)
+struct texts decode_texts(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref array = json_get(x->d, object, key);
+    json_ref array = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    const char **items = decode_items(x, array, sizeof *items, &count);
+    const char **items = decode_items(dec, array, sizeof *items, &count);
 
-    for (json_ref v = items ? json_first(x->d, array) : 0; v; v = json_next(x->d, v))
-        items[n++] = decode_copy(x, v, json_text(x->d, v), "");
+    for (json_ref v = items ? json_first(dec->d, array) : 0; v; v = json_next(dec->d, v))
+        items[n++] = decode_copy(dec, v, json_text(dec->d, v), "");
     assert(n == count);
     return (struct texts){ items, count };
 }
 
-struct texts decode_member_texts(struct decoder *x, json_ref object, const char *key, const char *member)
+struct texts decode_member_texts(struct decoder *dec, json_ref object, const char *key, const char *member)
 {
-    json_ref array = json_get(x->d, object, key);
+    json_ref array = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    const char **items = decode_items(x, array, sizeof *items, &count);
+    const char **items = decode_items(dec, array, sizeof *items, &count);
 
-    for (json_ref v = items ? json_first(x->d, array) : 0; v; v = json_next(x->d, v))
-        items[n++] = decode_text(x, v, member);
+    for (json_ref v = items ? json_first(dec->d, array) : 0; v; v = json_next(dec->d, v))
+        items[n++] = decode_text(dec, v, member);
     return (struct texts){ items, count };
 }
 
-static struct kvs decode_map_but(struct decoder *x, json_ref object, const char *key, const char *but)
+static struct kvs decode_map_but(struct decoder *dec, json_ref object, const char *key, const char *but)
 {
-    json_ref map = json_get(x->d, object, key);
+    json_ref map = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    struct kv *items = decode_items(x, map, sizeof *items, &count);
+    struct kv *items = decode_items(dec, map, sizeof *items, &count);
 
-    for (json_ref v = items ? json_first(x->d, map) : 0; v; v = json_next(x->d, v)) {
-        if (but && str_is(json_key(x->d, v), but))
+    for (json_ref v = items ? json_first(dec->d, map) : 0; v; v = json_next(dec->d, v)) {
+        if (but && str_is(json_key(dec->d, v), but))
             continue;
-        items[n].key = decode_key(x, v);
-        items[n].value = decode_copy(x, v, json_text(x->d, v), "");
+        items[n].key = decode_key(dec, v);
+        items[n].value = decode_copy(dec, v, json_text(dec->d, v), "");
         n++;
     }
     return (struct kvs){ items, n };
 }
 
-struct kvs decode_map(struct decoder *x, json_ref object, const char *key)
+struct kvs decode_map(struct decoder *dec, json_ref object, const char *key)
 {
-    return decode_map_but(x, object, key, NULL);
+    return decode_map_but(dec, object, key, NULL);
 }
 
 int name_index(struct str name, const char *const *names, int count, int fallback)
@@ -167,51 +167,51 @@ int name_index(struct str name, const char *const *names, int count, int fallbac
     return fallback;
 }
 
-int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
+int decode_enum(struct decoder *dec, json_ref object, const char *key, const char *const *names, int count,
                 int fallback)
 {
-    return name_index(json_get_text(x->d, object, key), names, count, fallback);
+    return name_index(json_get_text(dec->d, object, key), names, count, fallback);
 }
 
 /* --- Metadata --- */
 
-static const struct owner *decode_owners(struct decoder *x, json_ref meta, uint32_t *ret_count)
+static const struct owner *decode_owners(struct decoder *dec, json_ref meta, uint32_t *ret_count)
 {
-    json_ref array = json_get(x->d, meta, "ownerReferences");
-    struct owner *owners = decode_items(x, array, sizeof *owners, ret_count);
+    json_ref array = json_get(dec->d, meta, "ownerReferences");
+    struct owner *owners = decode_items(dec, array, sizeof *owners, ret_count);
     uint32_t n = 0;
 
-    for (json_ref v = owners ? json_first(x->d, array) : 0; v; v = json_next(x->d, v)) {
+    for (json_ref v = owners ? json_first(dec->d, array) : 0; v; v = json_next(dec->d, v)) {
         owners[n++] = (struct owner){
-            .api_version = decode_text(x, v, "apiVersion"),
-            .kind = decode_text(x, v, "kind"),
-            .name = decode_text(x, v, "name"),
-            .uid = decode_text(x, v, "uid"),
-            .is_controller = decode_bool(x, v, "controller", false),
-            .blocks_deletion = decode_bool(x, v, "blockOwnerDeletion", false),
+            .api_version = decode_text(dec, v, "apiVersion"),
+            .kind = decode_text(dec, v, "kind"),
+            .name = decode_text(dec, v, "name"),
+            .uid = decode_text(dec, v, "uid"),
+            .is_controller = decode_bool(dec, v, "controller", false),
+            .blocks_deletion = decode_bool(dec, v, "blockOwnerDeletion", false),
         };
     }
     return owners;
 }
 
-static void decode_meta(struct decoder *x, json_ref meta, struct object *o)
+static void decode_meta(struct decoder *dec, json_ref meta, struct object *o)
 {
-    struct str revision = json_get_text(x->d, meta, "resourceVersion");
+    struct str revision = json_get_text(dec->d, meta, "resourceVersion");
 
-    o->name = decode_text(x, meta, "name");
-    o->ns = decode_text(x, meta, "namespace");
-    o->uid = decode_text(x, meta, "uid");
-    o->generate_name = decode_text(x, meta, "generateName");
+    o->name = decode_text(dec, meta, "name");
+    o->ns = decode_text(dec, meta, "namespace");
+    o->uid = decode_text(dec, meta, "uid");
+    o->generate_name = decode_text(dec, meta, "generateName");
     if (revision.len && !str_to_int64(revision, &o->revision))
         o->revision = -1;
-    o->generation = decode_int(x, meta, "generation", 0);
-    (void)decode_time(x, meta, "creationTimestamp", &o->created); /* absent until the server sets it */
-    o->is_deleting = decode_time(x, meta, "deletionTimestamp", &o->deleted);
-    o->deletion_grace_seconds = decode_int(x, meta, "deletionGracePeriodSeconds", -1);
-    o->labels = decode_map(x, meta, "labels");
-    o->annotations = decode_map_but(x, meta, "annotations", LAST_APPLIED_ANNOTATION);
-    o->finalizers = decode_texts(x, meta, "finalizers");
-    o->owners = decode_owners(x, meta, &o->owners_count);
+    o->generation = decode_int(dec, meta, "generation", 0);
+    (void)decode_time(dec, meta, "creationTimestamp", &o->created); /* absent until the server sets it */
+    o->is_deleting = decode_time(dec, meta, "deletionTimestamp", &o->deleted);
+    o->deletion_grace_seconds = decode_int(dec, meta, "deletionGracePeriodSeconds", -1);
+    o->labels = decode_map(dec, meta, "labels");
+    o->annotations = decode_map_but(dec, meta, "annotations", LAST_APPLIED_ANNOTATION);
+    o->finalizers = decode_texts(dec, meta, "finalizers");
+    o->owners = decode_owners(dec, meta, &o->owners_count);
 }
 
 /* --- Objects --- */
@@ -288,9 +288,7 @@ int object_new(const struct kind_info *k, struct json *d, json_ref v, struct obj
 
     json_write(d, v, &text);
     r = buf_check(&text, k->name, err);
-    if (r < 0)
-        return r;
-    return object_make(k, d, v, buf_str(&text), ret, err);
+    return r < 0 ? r : object_make(k, d, v, buf_str(&text), ret, err);
 }
 
 static int object_decode_tree(const struct kind_info *k, struct json *d, json_ref v, struct object **ret,
@@ -312,9 +310,7 @@ int object_decode(const struct kind_info *k, struct str text, struct json *scrat
 
     json_clear(scratch);
     r = json_parse(scratch, text, &v, err);
-    if (r < 0)
-        return r;
-    return object_decode_tree(k, scratch, v, ret, err);
+    return r < 0 ? r : object_decode_tree(k, scratch, v, ret, err);
 }
 
 int object_decode_stored(const struct kind_info *k, struct str text, struct json *scratch,
@@ -325,9 +321,7 @@ int object_decode_stored(const struct kind_info *k, struct str text, struct json
 
     json_clear(scratch);
     r = json_parse(scratch, text, &v, err);
-    if (r < 0)
-        return r;
-    return object_make(k, scratch, v, text, ret, err);
+    return r < 0 ? r : object_make(k, scratch, v, text, ret, err);
 }
 
 static int object_refuse_kind(struct str api_version, struct str name, struct error *err)
@@ -335,7 +329,7 @@ static int object_refuse_kind(struct str api_version, struct str name, struct er
     char kind[ERROR_MSG_BYTES_MAX / 2], version[ERROR_MSG_BYTES_MAX / 2];
 
     return error_set(err, ERR_UNSUPPORTED, "no kind %s is known in version %s",
-                     quote(kind, sizeof kind, name), quote(version, sizeof version, api_version));
+                     quote_text(kind, sizeof kind, name), quote_text(version, sizeof version, api_version));
 }
 
 int object_decode_any(struct str text, struct json *scratch, struct object **ret, struct error *err)
@@ -352,8 +346,9 @@ int object_decode_any(struct str text, struct json *scratch, struct object **ret
     api_version = json_get_text(scratch, v, "apiVersion");
     name = json_get_text(scratch, v, "kind");
     if (name.len == 0)
-        return error_set(err, ERR_BAD_REQUEST,
-                         "kind: Required value: say what the object is, such as PersistentVolume");
+        return error_set(
+            err, ERR_BAD_REQUEST,
+            "kind: Required value: must name the kind of the object, for example PersistentVolume");
     k = kind_by_api_version(api_version, name);
     if (!k)
         return object_refuse_kind(api_version, name, err);
@@ -397,12 +392,17 @@ const char *object_label(const struct object *o, const char *key)
     return kv_get(o->labels.items, o->labels.count, key);
 }
 
-bool object_has_finalizer(const struct object *o, const char *finalizer)
+bool texts_have(const struct texts *texts, const char *text)
 {
-    for (uint32_t i = 0; i < o->finalizers.count; i++)
-        if (strcmp(o->finalizers.items[i], finalizer) == 0)
+    for (uint32_t i = 0; i < texts->count; i++)
+        if (strcmp(texts->items[i], text) == 0)
             return true;
     return false;
+}
+
+bool object_has_finalizer(const struct object *o, const char *finalizer)
+{
+    return texts_have(&o->finalizers, finalizer);
 }
 
 const struct owner *object_controller(const struct object *o)

@@ -33,6 +33,8 @@ struct texts {
     uint32_t count;
 };
 
+bool texts_have(const struct texts *texts, const char *text);
+
 struct kvs {
     const struct kv *items; /* sorted by key */
     uint32_t count;
@@ -118,27 +120,27 @@ struct decoder {
 };
 
 /* A member that is a string, copied; "" when absent. A NUL byte inside is a failure that names the field. */
-const char *decode_text(struct decoder *x, json_ref object, const char *key);
-bool decode_bool(struct decoder *x, json_ref object, const char *key, bool fallback);
-int64_t decode_int(struct decoder *x, json_ref object, const char *key, int64_t fallback);
+const char *decode_text(struct decoder *dec, json_ref object, const char *key);
+bool decode_bool(struct decoder *dec, json_ref object, const char *key, bool fallback);
+int64_t decode_int(struct decoder *dec, json_ref object, const char *key, int64_t fallback);
 /* False when absent; *ret is untouched then. */
-bool decode_time(struct decoder *x, json_ref object, const char *key, struct timestamp *ret);
-bool decode_quantity(struct decoder *x, json_ref object, const char *key, struct quantity *ret);
-struct texts decode_texts(struct decoder *x, json_ref object, const char *key);
+bool decode_time(struct decoder *dec, json_ref object, const char *key, struct timestamp *ret);
+bool decode_quantity(struct decoder *dec, json_ref object, const char *key, struct quantity *ret);
+struct texts decode_texts(struct decoder *dec, json_ref object, const char *key);
 /* A map from strings to strings. */
-struct kvs decode_map(struct decoder *x, json_ref object, const char *key);
+struct kvs decode_map(struct decoder *dec, json_ref object, const char *key);
 /* Of a list of objects, the members of that name. */
-struct texts decode_member_texts(struct decoder *x, json_ref object, const char *key, const char *member);
+struct texts decode_member_texts(struct decoder *dec, json_ref object, const char *key, const char *member);
 /* The name under which a map holds this member, copied. */
-const char *decode_key(struct decoder *x, json_ref member);
+const char *decode_key(struct decoder *dec, json_ref member);
 /* Room for count items, zeroed. NULL for none, and when there is no memory. */
-void *decode_room(struct decoder *x, uint32_t count, size_t item_bytes);
+void *decode_room(struct decoder *dec, uint32_t count, size_t item_bytes);
 /* Room for the items of an array; count comes out. NULL when it is empty. */
-void *decode_items(struct decoder *x, json_ref array, size_t item_bytes, uint32_t *ret_count);
+void *decode_items(struct decoder *dec, json_ref array, size_t item_bytes, uint32_t *ret_count);
 /* Room for the view of a member. NULL when it is absent. */
-void *decode_new(struct decoder *x, json_ref member, size_t bytes);
+void *decode_new(struct decoder *dec, json_ref member, size_t bytes);
 /* The index of the text in a table of names; fallback when it is not there. */
-int decode_enum(struct decoder *x, json_ref object, const char *key, const char *const *names, int count,
+int decode_enum(struct decoder *dec, json_ref object, const char *key, const char *const *names, int count,
                 int fallback);
 /* The same for a text at hand. */
 int name_index(struct str name, const char *const *names, int count, int fallback);

@@ -318,7 +318,7 @@ static int named_wrong(const struct walk *w, struct error *err)
     json_path_text(w->d, w->wrong, &path);
     return error_set(err, ERR_BAD_REQUEST, "%s: %s", path.failed ? "…" : buf_cstr(&path),
                      w->is_twin ? "an earlier item of the list has the same keys"
-                                : "the item lacks the keys that tell it from others");
+                                : "the item lacks the keys that identify it");
 }
 
 int owned_named(struct json *d, const struct owned_scope *s, json_ref applied, json_ref *ret,

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "api/json_int.h"
 #include "api/json_out.h"
 #include "base/cleanup.h"
 
@@ -107,16 +106,10 @@ static bool name_item(const struct json *d, struct owned_type t, json_ref item, 
 
 static int part_cmp(const void *a, const void *b)
 {
-    const struct owned_part *x = a, *y = b;
-    int c = str_cmp(x->name, y->name);
+    const struct owned_part *left = a, *right = b;
+    int c = str_cmp(left->name, right->name);
 
-    return c ? c : (x->position > y->position) - (x->position < y->position);
-}
-
-static void parts_add_members(const struct json *d, json_ref from, struct owned_parts *p)
-{
-    for (json_ref v = from; v; v = json_next(d, v), p->count++)
-        p->items[p->count] = (struct owned_part){ json_key(d, v), v, p->count };
+    return c ? c : (left->position > right->position) - (left->position < right->position);
 }
 
 static void parts_add_items(struct json *d, struct owned_type t, json_ref list, struct owned_parts *p)
@@ -176,7 +169,8 @@ void owned_parts_init(struct json *d, struct owned_type t, json_ref v, json_ref 
     if (json_type(d, v) == JSON_ARRAY)
         parts_add_items(d, t, v, ret);
     else
-        parts_add_members(d, from ? from : json_first(d, v), ret);
+        for (json_ref m = from ? from : json_first(d, v); m; m = json_next(d, m), ret->count++)
+            ret->items[ret->count] = (struct owned_part){ json_key(d, m), m, ret->count };
     if (!parts_are_sorted(ret)) {
         qsort(ret->items, ret->count, sizeof *ret->items, part_cmp);
         parts_drop_twins(ret);

@@ -1,7 +1,6 @@
 /* What the kinds of patches share, and patches on texts. */
 #include "api/patch.h"
 
-#include "api/json_int.h"
 #include "api/patch_int.h"
 #include "base/cleanup.h"
 
@@ -73,15 +72,15 @@ static int patch_label_cmp(const struct patch_label *a, const struct patch_label
 
 static int patch_entry_cmp(const void *a, const void *b)
 {
-    const struct patch_entry *x = a, *y = b;
-    int c = patch_label_cmp(&x->label, &y->label);
+    const struct patch_entry *left = a, *right = b;
+    int c = patch_label_cmp(&left->label, &right->label);
 
-    return c ? c : (x->position > y->position) - (x->position < y->position);
+    return c ? c : (left->position > right->position) - (left->position < right->position);
 }
 
 /* Fills the entries and adds up what finding the labels costs: an item's merge key may stand behind many
  * members. */
-static uint64_t patch_index_fill(const struct json *d, struct patch_index *x, json_ref container,
+static uint64_t patch_index_fill(const struct json *d, struct patch_index *index, json_ref container,
                                  const char *by)
 {
     bool members = json_type(d, container) == JSON_OBJECT;
@@ -89,59 +88,61 @@ static uint64_t patch_index_fill(const struct json *d, struct patch_index *x, js
     uint32_t position = 0;
 
     for (json_ref v = json_first(d, container); v; v = json_next(d, v), position++) {
-        struct patch_entry *e = &x->entries[x->count];
+        struct patch_entry *e = &index->entries[index->count];
         bool labelled =
             members ? patch_label_member(d, v, by, &e->label) : patch_label_item(d, v, by, &e->label);
         steps += 1 + (members ? 0 : json_count(d, v));
         if (labelled && json_type(d, v) != JSON_NONE) {
             e->node = v;
             e->position = position;
-            x->count++;
+            index->count++;
         }
     }
     return steps;
 }
 
-int patch_index_init(struct patch_run *r, struct patch_index *x, json_ref container, const char *by,
+int patch_index_init(struct patch_run *r, struct patch_index *index, json_ref container, const char *by,
                      uint32_t lookups)
 {
     uint32_t count = json_count(r->d, container);
     uint64_t steps;
 
-    x->entries = count > PATCH_INDEX_FEW ? malloc(count * sizeof *x->entries) : x->few;
-    if (!x->entries)
+    index->entries = count > PATCH_INDEX_FEW ? malloc(count * sizeof *index->entries) : index->few;
+    if (!index->entries)
         return error_no_memory(r->err);
-    steps = patch_index_fill(r->d, x, container, by);
-    x->sorted = x->count > PATCH_INDEX_FEW && lookups > PATCH_INDEX_FEW;
-    if (x->sorted)
-        qsort(x->entries, x->count, sizeof *x->entries, patch_entry_cmp);
-    return patch_charge(r, steps + (uint64_t)x->count * (x->sorted ? PATCH_SORT_STEPS : lookups));
+    steps = patch_index_fill(r->d, index, container, by);
+    index->sorted = index->count > PATCH_INDEX_FEW && lookups > PATCH_INDEX_FEW;
+    if (index->sorted)
+        qsort(index->entries, index->count, sizeof *index->entries, patch_entry_cmp);
+    return patch_charge(r, steps + (uint64_t)index->count * (index->sorted ? PATCH_SORT_STEPS : lookups));
 }
 
-void patch_index_done_p(struct patch_index *x)
+void patch_index_done_p(struct patch_index *index)
 {
-    if (x->entries != x->few)
-        free(x->entries);
+    if (index->entries != index->few)
+        free(index->entries);
 }
 
-const struct patch_entry *patch_index_find(const struct patch_index *x, struct patch_label label)
+const struct patch_entry *patch_index_find(const struct patch_index *index, struct patch_label label)
 {
-    uint32_t low = 0, high = x->count;
+    uint32_t low = 0, high = index->count;
 
-    if (!x->sorted) {
-        for (uint32_t i = 0; i < x->count; i++)
-            if (patch_label_cmp(&x->entries[i].label, &label) == 0)
-                return &x->entries[i];
+    if (!index->sorted) {
+        for (uint32_t i = 0; i < index->count; i++)
+            if (patch_label_cmp(&index->entries[i].label, &label) == 0)
+                return &index->entries[i];
         return NULL;
     }
     while (low < high) { /* the first that is not less */
         uint32_t middle = low + (high - low) / 2;
-        if (patch_label_cmp(&x->entries[middle].label, &label) < 0)
+        if (patch_label_cmp(&index->entries[middle].label, &label) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < x->count && patch_label_cmp(&x->entries[low].label, &label) == 0 ? &x->entries[low] : NULL;
+    return low < index->count && patch_label_cmp(&index->entries[low].label, &label) == 0
+               ? &index->entries[low]
+               : NULL;
 }
 
 /* --- Go's way to print --- */

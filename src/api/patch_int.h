@@ -74,11 +74,11 @@ struct patch_index {
 /* Of an object: the members whose key begins with `by`, under what follows; NULL for all. Of an array: the
  * items that have a label, by the field `by` or (NULL) by themselves. For `lookups` lookups, which decides
  * whether to sort. */
-int patch_index_init(struct patch_run *r, struct patch_index *x, json_ref container, const char *by,
+int patch_index_init(struct patch_run *r, struct patch_index *index, json_ref container, const char *by,
                      uint32_t lookups);
-void patch_index_done_p(struct patch_index *x);
+void patch_index_done_p(struct patch_index *index);
 /* The first child with that label, or NULL. */
-const struct patch_entry *patch_index_find(const struct patch_index *x, struct patch_label label);
+const struct patch_entry *patch_index_find(const struct patch_index *index, struct patch_label label);
 
 /* --- Strategic merge: patch_strategic.c does the maps, patch_list.c the lists --- */
 

@@ -41,7 +41,7 @@ struct op {
 };
 
 /* Where a pointer leads: the value there, or the place in a container where one could be put. */
-struct place {
+struct patch_place {
     const char *verb; /* for errors */
     struct str pointer;
     json_ref parent;
@@ -115,7 +115,7 @@ static int ops_check(struct patch_run *r, json_ref patch)
 /* --- Finding places --- */
 
 /* The beginning of a text that may be of any length, so that a message has room for the rest. */
-static struct str clip(struct str s)
+static struct str clip_text(struct str s)
 {
     size_t len = s.len < 100 ? s.len : 100;
 
@@ -124,16 +124,18 @@ static struct str clip(struct str s)
     return (struct str){ s.s, len };
 }
 
-__attribute__((format(printf, 3, 4))) static int place_refuse(struct patch_run *r, const struct place *p,
-                                                              const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int place_refuse(struct patch_run *r,
+                                                              const struct patch_place *p, const char *fmt,
+                                                              ...)
 {
     char what[256];
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(what, sizeof what, fmt, args); /* it fits: see clip() */
+    (void)vsnprintf(what, sizeof what, fmt, args); /* it fits: see clip_text() */
     va_end(args);
-    return error_set(r->err, ERR_INVALID, "%s path '%.*s': %s", p->verb, STR_ARG(clip(p->pointer)), what);
+    return error_set(r->err, ERR_INVALID, "%s path '%.*s': %s", p->verb, STR_ARG(clip_text(p->pointer)),
+                     what);
 }
 
 /* The step of a pointer without its escapes. */
@@ -156,7 +158,7 @@ static int pointer_decode(struct patch_run *r, struct str *step)
     return 0;
 }
 
-static int place_enter_object(struct patch_run *r, struct place *p, struct str step)
+static int place_enter_object(struct patch_run *r, struct patch_place *p, struct str step)
 {
     const struct json *d = r->d;
     uint64_t steps = 0;
@@ -170,7 +172,7 @@ static int place_enter_object(struct patch_run *r, struct place *p, struct str s
 
 /* The place behind the last item, too, is a place: "-" and the index that is the count of items. Negative
  * indices count from the end, which is one further where an item is added. */
-static int place_enter_array(struct patch_run *r, struct place *p, struct str step, bool is_added)
+static int place_enter_array(struct patch_run *r, struct patch_place *p, struct str step, bool is_added)
 {
     uint32_t count = json_count(r->d, p->parent);
     uint64_t end = (uint64_t)count + is_added, index;
@@ -180,19 +182,20 @@ static int place_enter_array(struct patch_run *r, struct place *p, struct str st
     if (str_is(step, "-"))
         return 0;
     if (!str_to_uint64((struct str){ step.s + has_sign, step.len - has_sign }, &index))
-        return place_refuse(r, p, "'%.*s' is no index of an array", STR_ARG(clip(step)));
+        return place_refuse(r, p, "'%.*s' is not an array index", STR_ARG(clip_text(step)));
     if (is_negative && index > end)
-        return place_refuse(r, p, "index %.*s is in front of an array of %u", STR_ARG(clip(step)), count);
+        return place_refuse(r, p, "index %.*s is before the start of an array of %u",
+                            STR_ARG(clip_text(step)), count);
     if (is_negative && index)
         index = end - index;
     if (index > count)
-        return place_refuse(r, p, "index %.*s is behind the end of an array of %u", STR_ARG(clip(step)),
+        return place_refuse(r, p, "index %.*s is beyond the end of an array of %u", STR_ARG(clip_text(step)),
                             count);
     p->at = json_at(r->d, p->parent, (uint32_t)index);
     return patch_charge(r, index);
 }
 
-static int place_enter(struct patch_run *r, struct place *p, struct str step, bool is_added)
+static int place_enter(struct patch_run *r, struct patch_place *p, struct str step, bool is_added)
 {
     enum json_type type = json_type(r->d, p->at);
 
@@ -203,16 +206,16 @@ static int place_enter(struct patch_run *r, struct place *p, struct str step, bo
     if (type == JSON_ARRAY)
         return place_enter_array(r, p, step, is_added);
     if (type == JSON_NONE)
-        return place_refuse(r, p, "there is nothing to hold '%.*s'", STR_ARG(clip(step)));
-    return place_refuse(r, p, "a %s cannot hold '%.*s'", json_type_name(type), STR_ARG(clip(step)));
+        return place_refuse(r, p, "the parent of '%.*s' does not exist", STR_ARG(clip_text(step)));
+    return place_refuse(r, p, "a %s cannot hold '%.*s'", json_type_name(type), STR_ARG(clip_text(step)));
 }
 
 /* Walks from the root. The last step may lead to nothing yet; those before it must not. With is_added the
  * last step is where a value is added. */
 static int place_find(struct patch_run *r, json_ref root, struct str pointer, const char *verb, bool is_added,
-                      struct place *ret)
+                      struct patch_place *ret)
 {
-    struct place p = { .verb = verb, .pointer = pointer, .at = root };
+    struct patch_place p = { .verb = verb, .pointer = pointer, .at = root };
     struct str rest = pointer;
     int e = 0;
 
@@ -232,16 +235,16 @@ static int place_find(struct patch_run *r, json_ref root, struct str pointer, co
     return e;
 }
 
-static int place_refuse_absent(struct patch_run *r, const struct place *p)
+static int place_refuse_absent(struct patch_run *r, const struct patch_place *p)
 {
-    return place_refuse(r, p, "there is no such value");
+    return place_refuse(r, p, "value not found");
 }
 
 /* A value that may be read: an item must be there, a member need not be. */
 static int place_find_value(struct patch_run *r, json_ref root, struct str pointer, const char *verb,
-                            struct place *ret)
+                            struct patch_place *ret)
 {
-    struct place p = { .at = 0 };
+    struct patch_place p = { .at = 0 };
     int e = place_find(r, root, pointer, verb, false, &p);
 
     if (e < 0)
@@ -280,7 +283,7 @@ static int json_height(struct patch_run *r, json_ref v, uint32_t *ret)
     return patch_charge(r, steps);
 }
 
-static int place_check_depth(struct patch_run *r, const struct place *p, json_ref value)
+static int place_check_depth(struct patch_run *r, const struct patch_place *p, json_ref value)
 {
     uint32_t height;
     int e = json_height(r, value, &height);
@@ -291,7 +294,7 @@ static int place_check_depth(struct patch_run *r, const struct place *p, json_re
 }
 
 /* Puts a value that stands nowhere into a place: over the value there, or as a new member. */
-static int place_set(struct patch_run *r, const struct place *p, json_ref value)
+static int place_set(struct patch_run *r, const struct patch_place *p, json_ref value)
 {
     int e = place_check_depth(r, p, value);
 
@@ -306,7 +309,7 @@ static int place_set(struct patch_run *r, const struct place *p, json_ref value)
 }
 
 /* The same, but in front of the item of an array that is there. */
-static int place_add(struct patch_run *r, const struct place *p, json_ref value)
+static int place_add(struct patch_run *r, const struct patch_place *p, json_ref value)
 {
     int e;
 
@@ -319,7 +322,7 @@ static int place_add(struct patch_run *r, const struct place *p, json_ref value)
     return p->at ? patch_charge(r, json_count(r->d, p->parent)) : 0; /* it looks for the sibling in front */
 }
 
-static int place_remove(struct patch_run *r, const struct place *p)
+static int place_remove(struct patch_run *r, const struct patch_place *p)
 {
     if (!p->at)
         return place_refuse_absent(r, p);
@@ -343,7 +346,7 @@ static json_ref op_take_value(struct patch_run *r, const struct op *op)
 
 static int op_add(struct patch_run *r, const struct op *op, json_ref root, json_ref value)
 {
-    struct place to = { .at = 0 };
+    struct patch_place to = { .at = 0 };
     int e;
 
     if (!value)
@@ -354,7 +357,7 @@ static int op_add(struct patch_run *r, const struct op *op, json_ref root, json_
 
 static int op_remove(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place at = { .at = 0 };
+    struct patch_place at = { .at = 0 };
     int e = place_find_value(r, root, op->path, op_kinds[op->kind].verb, &at);
 
     return e < 0 ? e : place_remove(r, &at);
@@ -362,7 +365,7 @@ static int op_remove(struct patch_run *r, const struct op *op, json_ref root)
 
 static int op_replace(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place at = { .verb = op_kinds[op->kind].verb, .at = root };
+    struct patch_place at = { .verb = op_kinds[op->kind].verb, .at = root };
     json_ref value = op_take_value(r, op);
     int e;
 
@@ -379,7 +382,7 @@ static int op_replace(struct patch_run *r, const struct op *op, json_ref root)
 
 static int op_move(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place from = { .at = 0 };
+    struct patch_place from = { .at = 0 };
     int e = place_find_value(r, root, op->from, "moving from", &from);
 
     if (e == 0)
@@ -389,7 +392,7 @@ static int op_move(struct patch_run *r, const struct op *op, json_ref root)
 
 static int op_copy(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place from = { .at = 0 };
+    struct patch_place from = { .at = 0 };
     int e = place_find_value(r, root, op->from, "copying from", &from);
     size_t left = PATCH_COPY_BYTES_MAX - r->copied, size;
 
@@ -399,7 +402,7 @@ static int op_copy(struct patch_run *r, const struct op *op, json_ref root)
         return op_add(r, op, root, json_new_null(r->d));
     size = json_size(r->d, from.at, left);
     if (size > left)
-        return place_refuse(r, &from, "the copies of one patch may have %zu bytes together",
+        return place_refuse(r, &from, "the copies of one patch exceed %zu bytes in total",
                             PATCH_COPY_BYTES_MAX);
     r->copied += size;
     return op_add(r, op, root, json_copy(r->d, from.at));
@@ -407,7 +410,7 @@ static int op_copy(struct patch_run *r, const struct op *op, json_ref root)
 
 static int op_test(struct patch_run *r, const struct op *op, json_ref root)
 {
-    struct place at = { .verb = op_kinds[op->kind].verb, .at = root };
+    struct patch_place at = { .verb = op_kinds[op->kind].verb, .at = root };
     int e = op->path.len ? place_find_value(r, root, op->path, at.verb, &at) : 0;
     bool is_equal;
 

@@ -53,11 +53,11 @@ struct order_item {
 /* By rank, so that what is not listed comes last; there, and among twins, as they stood. */
 static int order_item_cmp(const void *a, const void *b)
 {
-    const struct order_item *x = a, *y = b;
+    const struct order_item *left = a, *right = b;
 
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->position > y->position) - (x->position < y->position);
+    if (left->rank != right->rank)
+        return left->rank < right->rank ? -1 : 1;
+    return (left->position > right->position) - (left->position < right->position);
 }
 
 static int order_index(struct patch_run *r, const struct field *f, json_ref order, uint32_t lookups,
@@ -141,10 +141,10 @@ static int list_check_order(struct patch_run *r, const struct field *f, json_ref
             return e;
         const struct patch_entry *rank = patch_index_find(&ranks, label);
         if (!rank || rank->position < least)
-            return error_set(r->err, ERR_BAD_REQUEST,
-                             "the items of list '%s' in the patch do not stand in the order of its "
-                             "'$setElementOrder/%s'",
-                             f->name, f->name);
+            return error_set(
+                r->err, ERR_BAD_REQUEST,
+                "the items of list '%s' in the patch are not in the order of its '$setElementOrder/%s'",
+                f->name, f->name);
         least = rank->position;
     }
     return 0;

@@ -153,7 +153,7 @@ static void map_drop(struct map_merge *m, json_ref old)
 }
 
 /* The patch's value v, which stands nowhere, becomes the member in place of old (0: there is none). */
-static int map_put(struct map_merge *m, const struct field *f, json_ref old, json_ref v)
+static int map_put_member(struct map_merge *m, const struct field *f, json_ref old, json_ref v)
 {
     struct json *d = m->r->d;
     bool keep;
@@ -186,9 +186,9 @@ static int map_merge_list(struct map_merge *m, const struct field *f, json_ref o
     if (json_type(d, old) != JSON_ARRAY) {
         json_ref items = order ? json_new_array(d) : 0;
         if (!items)
-            return order ? json_check(d, m->r->err) : map_put(m, f, old, v);
+            return order ? json_check(d, m->r->err) : map_put_member(m, f, old, v);
         json_become(d, items, v);
-        e = map_put(m, f, old, v);
+        e = map_put_member(m, f, old, v);
         if (e < 0)
             return e;
         old = old ? old : v;
@@ -216,7 +216,7 @@ static int map_merge_member(struct map_merge *m, json_ref v)
     case JSON_OBJECT:
         if (json_type(d, old) == JSON_OBJECT)
             return patch_push(m->r, old, v, schema_below(f));
-        return map_put(m, f, old, v);
+        return map_put_member(m, f, old, v);
     case JSON_FALSE:
     case JSON_TRUE:
     case JSON_NUMBER:
@@ -224,7 +224,7 @@ static int map_merge_member(struct map_merge *m, json_ref v)
     case JSON_NONE:
         break;
     }
-    return map_put(m, f, old, v);
+    return map_put_member(m, f, old, v);
 }
 
 /* Orders for lists that the patch does not change otherwise. */
@@ -353,7 +353,7 @@ int patch_strategic(const struct schema *s, struct json *d, json_ref target, jso
     assert(!json_parent(d, patch));
     if (json_type(d, target) != JSON_OBJECT || json_type(d, patch) != JSON_OBJECT)
         return error_set(err, ERR_BAD_REQUEST,
-                         "a strategic merge patch is an object for an object, not %s for %s",
+                         "a strategic merge patch must be an object for an object, not %s for %s",
                          json_type_name(json_type(d, patch)), json_type_name(json_type(d, target)));
     e = patch_push(&r, target, patch, s);
     while (e == 0 && r.count) {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "api/pod_int.h"
-#include "api/validate.h"
 #include "api/warnings.h"
 
 const char *const pod_phase_names[] = {
@@ -38,234 +37,225 @@ static_assert(ARRAY_LEN(recursive_read_only_names) == RECURSIVE_READ_ONLY_COUNT,
 
 /* --- Containers --- */
 
-static const struct se_linux *decode_se_linux(struct decoder *x, json_ref security)
+static const struct se_linux *decode_se_linux(struct decoder *dec, json_ref security)
 {
-    json_ref options = json_get(x->d, security, "seLinuxOptions");
-    struct se_linux *s = decode_new(x, options, sizeof *s);
+    json_ref options = json_get(dec->d, security, "seLinuxOptions");
+    struct se_linux *s = decode_new(dec, options, sizeof *s);
 
     if (s)
         *s = (struct se_linux){
-            .user = decode_text(x, options, "user"),
-            .role = decode_text(x, options, "role"),
-            .type = decode_text(x, options, "type"),
-            .level = decode_text(x, options, "level"),
+            .user = decode_text(dec, options, "user"),
+            .role = decode_text(dec, options, "role"),
+            .type = decode_text(dec, options, "type"),
+            .level = decode_text(dec, options, "level"),
         };
     return s;
 }
 
-static void decode_mounts(struct decoder *x, json_ref list, struct pod_container *c)
+static void decode_mounts(struct decoder *dec, json_ref list, struct pod_container *c)
 {
-    struct pod_mount *mounts = decode_items(x, list, sizeof *mounts, &c->mounts_count);
+    struct pod_mount *mounts = decode_items(dec, list, sizeof *mounts, &c->mounts_count);
     uint32_t n = 0;
 
     c->mounts = mounts;
-    for (json_ref m = mounts ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+    for (json_ref m = mounts ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
         mounts[n++] = (struct pod_mount){
-            .volume = decode_text(x, m, "name"),
-            .path = decode_text(x, m, "mountPath"),
-            .sub_path = decode_text(x, m, "subPath"),
-            .sub_path_expr = decode_text(x, m, "subPathExpr"),
-            .propagation = (uint8_t)decode_enum(x, m, "mountPropagation", propagation_names,
+            .volume = decode_text(dec, m, "name"),
+            .path = decode_text(dec, m, "mountPath"),
+            .sub_path = decode_text(dec, m, "subPath"),
+            .sub_path_expr = decode_text(dec, m, "subPathExpr"),
+            .propagation = (uint8_t)decode_enum(dec, m, "mountPropagation", propagation_names,
                                                 PROPAGATION_COUNT, PROPAGATION_NONE),
             .recursive_read_only =
-                (uint8_t)decode_enum(x, m, "recursiveReadOnly", recursive_read_only_names,
+                (uint8_t)decode_enum(dec, m, "recursiveReadOnly", recursive_read_only_names,
                                      RECURSIVE_READ_ONLY_COUNT, RECURSIVE_READ_ONLY_DISABLED),
-            .is_read_only = decode_bool(x, m, "readOnly", false),
+            .is_read_only = decode_bool(dec, m, "readOnly", false),
         };
 }
 
-static void decode_devices(struct decoder *x, json_ref list, struct pod_container *c)
+static void decode_devices(struct decoder *dec, json_ref list, struct pod_container *c)
 {
-    struct pod_device *devices = decode_items(x, list, sizeof *devices, &c->devices_count);
+    struct pod_device *devices = decode_items(dec, list, sizeof *devices, &c->devices_count);
     uint32_t n = 0;
 
     c->devices = devices;
-    for (json_ref m = devices ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+    for (json_ref m = devices ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
         devices[n++] = (struct pod_device){
-            .volume = decode_text(x, m, "name"),
-            .path = decode_text(x, m, "devicePath"),
+            .volume = decode_text(dec, m, "name"),
+            .path = decode_text(dec, m, "devicePath"),
         };
 }
 
-static void decode_container(struct decoder *x, json_ref container, enum container_kind kind,
+static void decode_container(struct decoder *dec, json_ref container, enum container_kind kind,
                              struct pod_container *c)
 {
-    json_ref security = json_get(x->d, container, "securityContext");
-    json_ref resources = json_get(x->d, container, "resources");
+    json_ref security = json_get(dec->d, container, "securityContext");
+    json_ref resources = json_get(dec->d, container, "resources");
 
-    c->name = decode_text(x, container, "name");
+    c->name = decode_text(dec, container, "name");
     c->kind = (uint8_t)kind;
-    decode_mounts(x, json_get(x->d, container, "volumeMounts"), c);
-    decode_devices(x, json_get(x->d, container, "volumeDevices"), c);
-    c->requests = decode_amounts(x, resources, "requests");
-    c->limits = decode_amounts(x, resources, "limits");
-    c->se_linux = decode_se_linux(x, security);
-    c->is_privileged = decode_bool(x, security, "privileged", false);
+    decode_mounts(dec, json_get(dec->d, container, "volumeMounts"), c);
+    decode_devices(dec, json_get(dec->d, container, "volumeDevices"), c);
+    c->requests = decode_amounts(dec, resources, "requests");
+    c->limits = decode_amounts(dec, resources, "limits");
+    c->se_linux = decode_se_linux(dec, security);
+    c->is_privileged = decode_bool(dec, security, "privileged", false);
     c->is_sidecar =
-        kind == CONTAINER_INIT && str_is(json_get_text(x->d, container, "restartPolicy"), "Always");
+        kind == CONTAINER_INIT && str_is(json_get_text(dec->d, container, "restartPolicy"), "Always");
 }
 
 /* Room for the items of three lists, one behind the other. NULL for none, or when there is no memory. */
-static void *decode_three(struct decoder *x, const json_ref lists[CONTAINER_KIND_COUNT], size_t item_bytes,
+static void *decode_three(struct decoder *dec, const json_ref lists[CONTAINER_KIND_COUNT], size_t item_bytes,
                           uint32_t *ret_count)
 {
     uint32_t count = 0;
     void *items;
 
     for (int kind = 0; kind < CONTAINER_KIND_COUNT; kind++)
-        count += json_count(x->d, lists[kind]);
-    items = decode_room(x, count, item_bytes);
+        count += json_count(dec->d, lists[kind]);
+    items = decode_room(dec, count, item_bytes);
     *ret_count = items ? count : 0;
     return items;
 }
 
-static void decode_containers(struct decoder *x, json_ref spec, struct pod *p)
+static void decode_containers(struct decoder *dec, json_ref spec, struct pod *p)
 {
     const json_ref lists[] = {
-        [CONTAINER_INIT] = json_get(x->d, spec, "initContainers"),
-        [CONTAINER_REGULAR] = json_get(x->d, spec, "containers"),
-        [CONTAINER_EPHEMERAL] = json_get(x->d, spec, "ephemeralContainers"),
+        [CONTAINER_INIT] = json_get(dec->d, spec, "initContainers"),
+        [CONTAINER_REGULAR] = json_get(dec->d, spec, "containers"),
+        [CONTAINER_EPHEMERAL] = json_get(dec->d, spec, "ephemeralContainers"),
     };
-    struct pod_container *items = decode_three(x, lists, sizeof *items, &p->containers_count);
+    struct pod_container *items = decode_three(dec, lists, sizeof *items, &p->containers_count);
     uint32_t n = 0;
 
     p->containers = items;
     for (int kind = 0; items && kind < CONTAINER_KIND_COUNT; kind++)
-        for (json_ref m = json_first(x->d, lists[kind]); m; m = json_next(x->d, m))
-            decode_container(x, m, (enum container_kind)kind, &items[n++]);
+        for (json_ref m = json_first(dec->d, lists[kind]); m; m = json_next(dec->d, m))
+            decode_container(dec, m, (enum container_kind)kind, &items[n++]);
 }
 
 /* --- Status --- */
 
-static void decode_state(struct decoder *x, json_ref state, struct pod_container_status *s)
+static void decode_state(struct decoder *dec, json_ref state, struct pod_container_status *s)
 {
-    json_ref waiting = json_get(x->d, state, "waiting"), terminated = json_get(x->d, state, "terminated");
+    json_ref waiting = json_get(dec->d, state, "waiting"), terminated = json_get(dec->d, state, "terminated");
 
-    s->reason = decode_text(x, terminated ? terminated : waiting, "reason");
-    s->exit_code = (int32_t)decode_int(x, terminated, "exitCode", 0);
-    s->signal = (int32_t)decode_int(x, terminated, "signal", 0);
-    s->state = terminated                         ? CONTAINER_TERMINATED
-               : waiting                          ? CONTAINER_WAITING
-               : json_get(x->d, state, "running") ? CONTAINER_RUNNING
-                                                  : CONTAINER_SILENT;
+    s->reason = decode_text(dec, terminated ? terminated : waiting, "reason");
+    s->exit_code = (int32_t)decode_int(dec, terminated, "exitCode", 0);
+    s->signal = (int32_t)decode_int(dec, terminated, "signal", 0);
+    s->state = terminated                           ? CONTAINER_TERMINATED
+               : waiting                            ? CONTAINER_WAITING
+               : json_get(dec->d, state, "running") ? CONTAINER_RUNNING
+                                                    : CONTAINER_SILENT;
 }
 
-static void decode_container_status(struct decoder *x, json_ref status, enum container_kind kind,
+static void decode_container_status(struct decoder *dec, json_ref status, enum container_kind kind,
                                     struct pod_container_status *s)
 {
-    json_ref last = json_path(x->d, status, "lastState", "terminated");
+    json_ref last = json_path(dec->d, status, "lastState", "terminated");
 
-    s->name = decode_text(x, status, "name");
+    s->name = decode_text(dec, status, "name");
     s->kind = (uint8_t)kind;
-    decode_state(x, json_get(x->d, status, "state"), s);
-    (void)decode_time(x, last, "finishedAt", &s->last_finished); /* no time when it never ran before */
-    s->restarts = (int32_t)decode_int(x, status, "restartCount", 0);
-    s->is_ready = decode_bool(x, status, "ready", false);
-    s->is_started = decode_bool(x, status, "started", false);
+    decode_state(dec, json_get(dec->d, status, "state"), s);
+    (void)decode_time(dec, last, "finishedAt", &s->last_finished); /* no time when it never ran before */
+    s->restarts = (int32_t)decode_int(dec, status, "restartCount", 0);
+    s->is_ready = decode_bool(dec, status, "ready", false);
+    s->is_started = decode_bool(dec, status, "started", false);
 }
 
-static void decode_statuses(struct decoder *x, json_ref status, struct pod *p)
+static void decode_statuses(struct decoder *dec, json_ref status, struct pod *p)
 {
     const json_ref lists[] = {
-        [CONTAINER_INIT] = json_get(x->d, status, "initContainerStatuses"),
-        [CONTAINER_REGULAR] = json_get(x->d, status, "containerStatuses"),
-        [CONTAINER_EPHEMERAL] = json_get(x->d, status, "ephemeralContainerStatuses"),
+        [CONTAINER_INIT] = json_get(dec->d, status, "initContainerStatuses"),
+        [CONTAINER_REGULAR] = json_get(dec->d, status, "containerStatuses"),
+        [CONTAINER_EPHEMERAL] = json_get(dec->d, status, "ephemeralContainerStatuses"),
     };
-    struct pod_container_status *items = decode_three(x, lists, sizeof *items, &p->statuses_count);
+    struct pod_container_status *items = decode_three(dec, lists, sizeof *items, &p->statuses_count);
     uint32_t n = 0;
 
     p->statuses = items;
     for (int kind = 0; items && kind < CONTAINER_KIND_COUNT; kind++)
-        for (json_ref m = json_first(x->d, lists[kind]); m; m = json_next(x->d, m))
-            decode_container_status(x, m, (enum container_kind)kind, &items[n++]);
+        for (json_ref m = json_first(dec->d, lists[kind]); m; m = json_next(dec->d, m))
+            decode_container_status(dec, m, (enum container_kind)kind, &items[n++]);
 }
 
-static void pod_decode_status(struct decoder *x, json_ref status, struct pod *p)
+static void pod_decode_status(struct decoder *dec, json_ref status, struct pod *p)
 {
-    bool has_phase = json_get_text(x->d, status, "phase").len != 0;
+    bool has_phase = json_get_text(dec->d, status, "phase").len != 0;
 
-    p->phase = (uint8_t)decode_enum(x, status, "phase", pod_phase_names, POD_PHASE_COUNT,
+    p->phase = (uint8_t)decode_enum(dec, status, "phase", pod_phase_names, POD_PHASE_COUNT,
                                     has_phase ? POD_UNKNOWN : POD_PHASE_UNSET);
-    p->reason = decode_text(x, status, "reason");
-    p->message = decode_text(x, status, "message");
-    p->nominated_node = decode_text(x, status, "nominatedNodeName");
-    p->pod_ip = decode_text(x, status, "podIP");
-    p->host_ip = decode_text(x, status, "hostIP");
-    p->conditions = decode_conditions(x, status, "conditions");
-    (void)decode_time(x, status, "startTime", &p->started); /* no time before it is on a node */
-    decode_statuses(x, status, p);
+    p->reason = decode_text(dec, status, "reason");
+    p->message = decode_text(dec, status, "message");
+    p->nominated_node = decode_text(dec, status, "nominatedNodeName");
+    p->pod_ip = decode_text(dec, status, "podIP");
+    p->host_ip = decode_text(dec, status, "hostIP");
+    p->conditions = decode_conditions(dec, status, "conditions");
+    (void)decode_time(dec, status, "startTime", &p->started); /* no time before it is on a node */
+    decode_statuses(dec, status, p);
 }
 
 /* --- Spec --- */
 
-static void decode_groups(struct decoder *x, json_ref list, struct pod *p)
+static void pod_decode_security(struct decoder *dec, json_ref security, struct pod *p)
 {
-    int64_t *groups = decode_items(x, list, sizeof *groups, &p->supplemental_groups_count);
+    json_ref list = json_get(dec->d, security, "supplementalGroups");
+    int64_t *groups = decode_items(dec, list, sizeof *groups, &p->supplemental_groups_count);
     uint32_t n = 0;
 
-    p->supplemental_groups = groups;
-    for (json_ref m = groups ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        (void)json_int64(x->d, m, &groups[n++]); /* the type has been checked */
-}
-
-static void pod_decode_security(struct decoder *x, json_ref security, struct pod *p)
-{
-    p->fs_group = decode_int(x, security, "fsGroup", -1);
-    p->run_as_user = decode_int(x, security, "runAsUser", -1);
-    p->se_linux = decode_se_linux(x, security);
+    p->fs_group = decode_int(dec, security, "fsGroup", -1);
+    p->run_as_user = decode_int(dec, security, "runAsUser", -1);
+    p->se_linux = decode_se_linux(dec, security);
     p->fs_group_on_root_mismatch =
-        str_is(json_get_text(x->d, security, "fsGroupChangePolicy"), "OnRootMismatch");
-    p->se_linux_recursive = str_is(json_get_text(x->d, security, "seLinuxChangePolicy"), "Recursive");
-    decode_groups(x, json_get(x->d, security, "supplementalGroups"), p);
+        str_is(json_get_text(dec->d, security, "fsGroupChangePolicy"), "OnRootMismatch");
+    p->se_linux_recursive = str_is(json_get_text(dec->d, security, "seLinuxChangePolicy"), "Recursive");
+    p->supplemental_groups = groups;
+    for (json_ref m = groups ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
+        (void)json_int64(dec->d, m, &groups[n++]); /* the type has been checked */
 }
 
-static void pod_decode_placement(struct decoder *x, json_ref spec, struct pod *p)
+static void pod_decode_preferences(struct decoder *dec, json_ref spec, struct pod *p)
 {
-    p->node_name = decode_text(x, spec, "nodeName");
-    p->scheduler_name = decode_text(x, spec, "schedulerName");
-    p->node_selector = decode_map(x, spec, "nodeSelector");
-    p->required_affinity = decode_node_selector(x, json_path(x->d, spec, "affinity", "nodeAffinity"),
-                                                "requiredDuringSchedulingIgnoredDuringExecution");
-    p->tolerations = decode_tolerations(x, spec, "tolerations");
-    p->scheduling_gates_count = json_count(x->d, json_get(x->d, spec, "schedulingGates"));
-    p->priority = (int32_t)decode_int(x, spec, "priority", 0);
-}
-
-static void pod_decode_preferences(struct decoder *x, json_ref spec, struct pod *p)
-{
-    json_ref all = json_path(x->d, json_path(x->d, spec, "affinity", "nodeAffinity"),
+    json_ref all = json_path(dec->d, json_path(dec->d, spec, "affinity", "nodeAffinity"),
                              "preferredDuringSchedulingIgnoredDuringExecution");
-    struct node_preference *items = decode_items(x, all, sizeof *items, &p->preferred_affinity_count);
+    struct node_preference *items = decode_items(dec, all, sizeof *items, &p->preferred_affinity_count);
     size_t i = 0;
 
-    for (json_ref m = items ? json_first(x->d, all) : 0; m; m = json_next(x->d, m), i++) {
-        items[i].weight = (int32_t)decode_int(x, m, "weight", 0);
-        items[i].term = decode_node_preference(x, m, "preference");
+    for (json_ref m = items ? json_first(dec->d, all) : 0; m; m = json_next(dec->d, m), i++) {
+        items[i].weight = (int32_t)decode_int(dec, m, "weight", 0);
+        items[i].term = decode_node_preference(dec, m, "preference");
     }
     p->preferred_affinity = items;
 }
 
-static void pod_decode(struct decoder *x, json_ref object, struct object *o)
+static void pod_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct pod *p = CONTAINER_OF(o, struct pod, obj);
-    json_ref spec = json_get(x->d, object, "spec");
+    json_ref spec = json_get(dec->d, object, "spec");
 
-    pod_decode_placement(x, spec, p);
-    pod_decode_preferences(x, spec, p);
-    pod_decode_security(x, json_get(x->d, spec, "securityContext"), p);
-    p->service_account = decode_text(x, spec, "serviceAccountName");
-    p->grace_seconds = decode_int(x, spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
-    p->active_deadline_seconds = decode_int(x, spec, "activeDeadlineSeconds", -1);
+    p->node_name = decode_text(dec, spec, "nodeName");
+    p->scheduler_name = decode_text(dec, spec, "schedulerName");
+    p->node_selector = decode_map(dec, spec, "nodeSelector");
+    p->required_affinity = decode_node_selector(dec, json_path(dec->d, spec, "affinity", "nodeAffinity"),
+                                                "requiredDuringSchedulingIgnoredDuringExecution");
+    p->tolerations = decode_tolerations(dec, spec, "tolerations");
+    p->scheduling_gates_count = json_count(dec->d, json_get(dec->d, spec, "schedulingGates"));
+    p->priority = (int32_t)decode_int(dec, spec, "priority", 0);
+    pod_decode_preferences(dec, spec, p);
+    pod_decode_security(dec, json_get(dec->d, spec, "securityContext"), p);
+    p->service_account = decode_text(dec, spec, "serviceAccountName");
+    p->grace_seconds = decode_int(dec, spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
+    p->active_deadline_seconds = decode_int(dec, spec, "activeDeadlineSeconds", -1);
     p->restart_policy =
-        (uint8_t)decode_enum(x, spec, "restartPolicy", restart_policy_names, RESTART_COUNT, RESTART_UNSET);
-    p->uses_host_network = decode_bool(x, spec, "hostNetwork", false);
-    p->readiness_gates = decode_member_texts(x, spec, "readinessGates", "conditionType");
-    p->requests = decode_amounts(x, json_get(x->d, spec, "resources"), "requests");
-    p->limits = decode_amounts(x, json_get(x->d, spec, "resources"), "limits");
-    p->overhead = decode_amounts(x, spec, "overhead");
-    p->volumes = decode_pod_volumes(x, spec, o->name);
-    decode_containers(x, spec, p);
-    pod_decode_status(x, json_get(x->d, object, "status"), p);
+        (uint8_t)decode_enum(dec, spec, "restartPolicy", restart_policy_names, RESTART_COUNT, RESTART_UNSET);
+    p->uses_host_network = decode_bool(dec, spec, "hostNetwork", false);
+    p->readiness_gates = decode_member_texts(dec, spec, "readinessGates", "conditionType");
+    p->requests = decode_amounts(dec, json_get(dec->d, spec, "resources"), "requests");
+    p->limits = decode_amounts(dec, json_get(dec->d, spec, "resources"), "limits");
+    p->overhead = decode_amounts(dec, spec, "overhead");
+    p->volumes = decode_pod_volumes(dec, spec, o->name);
+    decode_containers(dec, spec, p);
+    pod_decode_status(dec, json_get(dec->d, object, "status"), p);
 }
 
 bool pod_is_mirror(const struct pod *p)

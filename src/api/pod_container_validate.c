@@ -94,12 +94,12 @@ static void validate_mounts(struct validation *v, const struct field_path *p, js
     bool is_privileged =
         json_type(v->d, json_path(v->d, container, "securityContext", "privileged")) == JSON_TRUE;
     const uint32_t *twins = NULL;
-    uint32_t left = validate_find_twins(v, mounts, "mountPath", &twins), i = 0;
+    uint32_t left = validate_find_duplicates(v, mounts, "mountPath", &twins), i = 0;
 
     for (json_ref m = json_first(v->d, mounts); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&mounts_at, i);
-        validate_mount(v, &at, m, twins_take(&twins, &left, i), names);
+        validate_mount(v, &at, m, duplicates_take(&twins, &left, i), names);
         validate_sub_paths(v, &mounts_at, &at, m,
                            name_table_find(names->volumes, json_get_text(v->d, m, "name")));
         validate_propagation(v, &mounts_at, m, is_privileged);
@@ -151,14 +151,14 @@ static void validate_devices(struct validation *v, const struct field_path *p, j
     struct field_path devices_at = path_child(p, "volumeDevices");
     json_ref devices = json_get(v->d, container, "volumeDevices");
     const uint32_t *name_twins = NULL, *path_twins = NULL;
-    uint32_t names_left = validate_find_twins(v, devices, "name", &name_twins);
-    uint32_t paths_left = validate_find_twins(v, devices, "devicePath", &path_twins), i = 0;
+    uint32_t names_left = validate_find_duplicates(v, devices, "name", &name_twins);
+    uint32_t paths_left = validate_find_duplicates(v, devices, "devicePath", &path_twins), i = 0;
 
     for (json_ref m = json_first(v->d, devices); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&devices_at, i);
-        bool is_name_twin = twins_take(&name_twins, &names_left, i);
-        bool is_path_twin = twins_take(&path_twins, &paths_left, i);
+        bool is_name_twin = duplicates_take(&name_twins, &names_left, i);
+        bool is_path_twin = duplicates_take(&path_twins, &paths_left, i);
         validate_device(v, &at, m, is_name_twin, is_path_twin, names);
     }
 }
@@ -202,12 +202,6 @@ static void validate_env(struct validation *v, const struct field_path *p, json_
     }
 }
 
-static void validate_container_security(struct validation *v, const struct field_path *p, json_ref security)
-{
-    validate_int_range(v, p, security, "runAsUser", 0, INT32_MAX);
-    validate_int_range(v, p, security, "runAsGroup", 0, INT32_MAX);
-}
-
 /* What the three kinds of containers have in common. */
 static void validate_container(struct validation *v, const struct field_path *p, json_ref container,
                                const struct name_table *volumes)
@@ -219,6 +213,7 @@ static void validate_container(struct validation *v, const struct field_path *p,
                       security_at = path_child(p, "securityContext");
     json_ref mounts = json_get(v->d, container, "volumeMounts");
     json_ref devices = json_get(v->d, container, "volumeDevices");
+    json_ref security = json_get(v->d, container, "securityContext");
     struct container_names names = { .volumes = volumes };
 
     if (validate_required_text(v, p, container, "name").len)
@@ -236,7 +231,8 @@ static void validate_container(struct validation *v, const struct field_path *p,
     validate_devices(v, p, container, &names);
     validate_choice(v, p, container, "imagePullPolicy", pull_policies);
     validate_resources(v, &resources_at, json_get(v->d, container, "resources"));
-    validate_container_security(v, &security_at, json_get(v->d, container, "securityContext"));
+    validate_int_range(v, &security_at, security, "runAsUser", 0, INT32_MAX);
+    validate_int_range(v, &security_at, security, "runAsGroup", 0, INT32_MAX);
 }
 
 static void validate_regular_container(struct validation *v, const struct field_path *p, json_ref container)
@@ -294,13 +290,13 @@ static void validate_container_list(struct validation *v, const struct field_pat
     struct field_path list_at = path_child(spec_at, list->key);
     json_ref containers = json_get(v->d, spec, list->key);
     const uint32_t *twins = NULL;
-    uint32_t left = validate_find_twins(v, containers, "name", &twins), i = 0;
+    uint32_t left = validate_find_duplicates(v, containers, "name", &twins), i = 0;
 
     for (json_ref m = json_first(v->d, containers); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&list_at, i), name_at = path_child(&at, "name");
         struct str name = json_get_text(v->d, m, "name");
-        bool is_taken = twins_take(&twins, &left, i);
+        bool is_taken = duplicates_take(&twins, &left, i);
         validate_container(v, &at, m, volumes);
         for (size_t e = 0; e < ARRAY_LEN(container_lists); e++)
             is_taken |= name_table_find(&earlier[e], name) != 0;

@@ -247,7 +247,8 @@ static void qos_add_containers(const struct json *d, json_ref spec, const char *
         qos_add_resources(d, json_get(d, c, "resources"), q);
 }
 
-const char *pod_qos_class(const struct json *d, json_ref spec)
+/* "BestEffort", "Burstable" or "Guaranteed", from what the containers ask for. */
+static const char *pod_qos_class(const struct json *d, json_ref spec)
 {
     json_ref whole = json_get(d, spec, "resources");
     struct qos q = { 0 };

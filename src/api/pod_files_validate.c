@@ -160,13 +160,6 @@ void validate_downward(struct validation *v, const struct field_path *p, json_re
 
 /* --- Projected --- */
 
-static void validate_token(struct validation *v, const struct field_path *p, const struct field_path *volume,
-                           json_ref token)
-{
-    validate_token_seconds(v, p, token);
-    validate_file_path(v, volume, token); /* reported at the volume, not at the source */
-}
-
 static void validate_projection(struct validation *v, const struct field_path *p,
                                 const struct field_path *volume, json_ref source)
 {
@@ -188,8 +181,10 @@ static void validate_projection(struct validation *v, const struct field_path *p
     }
     if (downward)
         validate_downward_items(v, &downward_at, downward);
-    if (token)
-        validate_token(v, &token_at, volume, token);
+    if (token) {
+        validate_token_seconds(v, &token_at, token);
+        validate_file_path(v, volume, token); /* reported at the volume, not at the source */
+    }
     if (count + (downward != 0) + (token != 0) > 1)
         errors_forbidden(v->errors, p, "may not specify more than 1 volume type per source");
 }

@@ -23,7 +23,7 @@ extern const struct schema app_armor_schema;
 
 /* --- pod_volume.c --- */
 
-struct pod_volumes decode_pod_volumes(struct decoder *x, json_ref spec, const char *pod_name);
+struct pod_volumes decode_pod_volumes(struct decoder *dec, json_ref spec, const char *pod_name);
 
 /* --- pod_defaults.c --- */
 
@@ -31,8 +31,6 @@ void pod_set_defaults(struct json *d, json_ref object);
 void pod_prepare_create(struct json *d, json_ref object, struct timestamp now);
 void pod_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                         struct timestamp now);
-/* "BestEffort", "Burstable" or "Guaranteed", from what the containers ask for. */
-const char *pod_qos_class(const struct json *d, json_ref spec);
 
 /* --- pod_validate.c, pod_update.c and the rules of the parts --- */
 

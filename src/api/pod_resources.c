@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static int64_t add(int64_t a, int64_t b)
+static int64_t add_saturating(int64_t a, int64_t b)
 {
     int64_t sum;
 
@@ -34,7 +34,7 @@ int64_t pod_limit_value(const struct pod *p, const char *resource)
 
     for (uint32_t i = 0; i < p->containers_count && total == 0; i++) {
         const struct pod_container *c = &p->containers[i];
-        int64_t own = value_of(&c->limits, resource), beside = add(own, together);
+        int64_t own = value_of(&c->limits, resource), beside = add_saturating(own, together);
         if (c->kind == CONTAINER_INIT && !c->is_sidecar)
             alone_max = beside > alone_max ? beside : alone_max;
         else
@@ -42,5 +42,5 @@ int64_t pod_limit_value(const struct pod *p, const char *resource)
     }
     if (total == 0)
         total = together > alone_max ? together : alone_max;
-    return total > 0 ? add(total, value_of(&p->overhead, resource)) : 0;
+    return total > 0 ? add_saturating(total, value_of(&p->overhead, resource)) : 0;
 }

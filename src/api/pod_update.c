@@ -192,8 +192,8 @@ static void validate_spec_update(struct validation *v)
     validate_rest_unchanged(v, &p);
 }
 
-/* The annotation decides what the node may read because of the pod (apiserver/node_facts.h), so neither an
- * update of the pod nor one of its status changes it. */
+/* The annotation decides what the node may read because of the pod (apiserver/node_relations.h), so neither
+ * an update of the pod nor one of its status changes it. */
 static void validate_mirror_kept(struct validation *v)
 {
     struct field_path meta = path_child(NULL, "metadata"), annotations = path_child(&meta, "annotations");

@@ -72,7 +72,7 @@ static void validate_gates(struct validation *v, const struct field_path *p, jso
                       scheduling = path_child(p, "schedulingGates");
     json_ref gates = json_get(v->d, spec, "schedulingGates");
     const uint32_t *twins = NULL;
-    uint32_t left = validate_find_twins(v, gates, "name", &twins), i = 0;
+    uint32_t left = validate_find_duplicates(v, gates, "name", &twins), i = 0;
 
     for (json_ref m = json_first(v->d, json_get(v->d, spec, "readinessGates")); m; m = json_next(v->d, m)) {
         struct field_path each = path_index(&readiness, i++), at = path_child(&each, "conditionType");
@@ -83,7 +83,7 @@ static void validate_gates(struct validation *v, const struct field_path *p, jso
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&scheduling, i);
         validate_name(v, &at, NAME_QUALIFIED, json_get_text(v->d, m, "name"));
-        if (twins_take(&twins, &left, i))
+        if (duplicates_take(&twins, &left, i))
             errors_duplicate(v->errors, &at, show_text(v->errors, json_get_text(v->d, m, "name")));
     }
 }
@@ -171,19 +171,15 @@ static void validate_conditions(struct validation *v, json_ref conditions)
     }
 }
 
-static void validate_status(struct validation *v)
+void pod_validate(struct validation *v)
 {
     struct field_path p = path_child(NULL, "status");
     json_ref status = json_get(v->d, v->object, "status");
 
-    validate_conditions(v, json_get(v->d, status, "conditions"));
-    validate_optional_name(v, &p, status, "nominatedNodeName", NAME_DNS_SUBDOMAIN);
-}
-
-void pod_validate(struct validation *v)
-{
-    if (v->part == WRITE_STATUS)
-        validate_status(v);
-    else
+    if (v->part == WRITE_STATUS) {
+        validate_conditions(v, json_get(v->d, status, "conditions"));
+        validate_optional_name(v, &p, status, "nominatedNodeName", NAME_DNS_SUBDOMAIN);
+    } else {
         validate_spec(v);
+    }
 }

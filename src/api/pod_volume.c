@@ -38,154 +38,154 @@ const char *const pod_volume_type_names[] = {
 };
 static_assert(ARRAY_LEN(pod_volume_type_names) == POD_VOLUME_TYPE_COUNT, "name every type");
 
-static const struct pod_empty_dir *decode_empty_dir(struct decoder *x, json_ref source)
+static const struct pod_empty_dir *decode_empty_dir(struct decoder *dec, json_ref source)
 {
-    struct pod_empty_dir *e = decode_new(x, source, sizeof *e);
+    struct pod_empty_dir *e = decode_new(dec, source, sizeof *e);
 
     if (e) {
-        e->medium = decode_text(x, source, "medium");
-        e->has_size_limit = decode_quantity(x, source, "sizeLimit", &e->size_limit);
+        e->medium = decode_text(dec, source, "medium");
+        e->has_size_limit = decode_quantity(dec, source, "sizeLimit", &e->size_limit);
     }
     return e;
 }
 
-static int32_t decode_mode(struct decoder *x, json_ref object, const char *key)
+static int32_t decode_mode(struct decoder *dec, json_ref object, const char *key)
 {
-    return (int32_t)decode_int(x, object, key, POD_MODE_UNSET);
+    return (int32_t)decode_int(dec, object, key, POD_MODE_UNSET);
 }
 
 /* A Secret goes by another name inside a volume than inside a projection. */
-static const struct pod_keyed *decode_keyed(struct decoder *x, json_ref source, const char *name_key)
+static const struct pod_keyed *decode_keyed(struct decoder *dec, json_ref source, const char *name_key)
 {
-    json_ref list = json_get(x->d, source, "items");
-    struct pod_keyed *k = decode_new(x, source, sizeof *k);
+    json_ref list = json_get(dec->d, source, "items");
+    struct pod_keyed *k = decode_new(dec, source, sizeof *k);
     struct pod_key_path *items;
     uint32_t n = 0;
 
     if (!k)
         return NULL;
-    k->name = decode_text(x, source, name_key);
-    k->default_mode = decode_mode(x, source, "defaultMode");
-    k->is_optional = decode_bool(x, source, "optional", false);
-    k->items = items = decode_items(x, list, sizeof *items, &k->items_count);
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+    k->name = decode_text(dec, source, name_key);
+    k->default_mode = decode_mode(dec, source, "defaultMode");
+    k->is_optional = decode_bool(dec, source, "optional", false);
+    k->items = items = decode_items(dec, list, sizeof *items, &k->items_count);
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
         items[n++] = (struct pod_key_path){
-            .key = decode_text(x, m, "key"),
-            .path = decode_text(x, m, "path"),
-            .mode = decode_mode(x, m, "mode"),
+            .key = decode_text(dec, m, "key"),
+            .path = decode_text(dec, m, "path"),
+            .mode = decode_mode(dec, m, "mode"),
         };
     return k;
 }
 
-static void decode_downward_item(struct decoder *x, json_ref item, struct pod_downward_item *ret)
+static void decode_downward_item(struct decoder *dec, json_ref item, struct pod_downward_item *ret)
 {
-    json_ref resource = json_get(x->d, item, "resourceFieldRef");
+    json_ref resource = json_get(dec->d, item, "resourceFieldRef");
 
-    ret->path = decode_text(x, item, "path");
-    ret->field_path = decode_text(x, json_get(x->d, item, "fieldRef"), "fieldPath");
-    ret->resource = decode_text(x, resource, "resource");
-    ret->container = decode_text(x, resource, "containerName");
-    ret->mode = decode_mode(x, item, "mode");
-    (void)decode_quantity(x, resource, "divisor", &ret->divisor); /* zero when unset */
+    ret->path = decode_text(dec, item, "path");
+    ret->field_path = decode_text(dec, json_get(dec->d, item, "fieldRef"), "fieldPath");
+    ret->resource = decode_text(dec, resource, "resource");
+    ret->container = decode_text(dec, resource, "containerName");
+    ret->mode = decode_mode(dec, item, "mode");
+    (void)decode_quantity(dec, resource, "divisor", &ret->divisor); /* zero when unset */
 }
 
-static const struct pod_downward *decode_downward(struct decoder *x, json_ref source)
+static const struct pod_downward *decode_downward(struct decoder *dec, json_ref source)
 {
-    json_ref list = json_get(x->d, source, "items");
-    struct pod_downward *w = decode_new(x, source, sizeof *w);
+    json_ref list = json_get(dec->d, source, "items");
+    struct pod_downward *w = decode_new(dec, source, sizeof *w);
     struct pod_downward_item *items;
     uint32_t n = 0;
 
     if (!w)
         return NULL;
-    w->default_mode = decode_mode(x, source, "defaultMode");
-    w->items = items = decode_items(x, list, sizeof *items, &w->items_count);
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        decode_downward_item(x, m, &items[n++]);
+    w->default_mode = decode_mode(dec, source, "defaultMode");
+    w->items = items = decode_items(dec, list, sizeof *items, &w->items_count);
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
+        decode_downward_item(dec, m, &items[n++]);
     return w;
 }
 
-static const struct pod_token *decode_token(struct decoder *x, json_ref source)
+static const struct pod_token *decode_token(struct decoder *dec, json_ref source)
 {
-    struct pod_token *t = decode_new(x, source, sizeof *t);
+    struct pod_token *t = decode_new(dec, source, sizeof *t);
 
     if (t) {
-        t->audience = decode_text(x, source, "audience");
-        t->path = decode_text(x, source, "path");
-        t->expiration_seconds = decode_int(x, source, "expirationSeconds", 3600);
+        t->audience = decode_text(dec, source, "audience");
+        t->path = decode_text(dec, source, "path");
+        t->expiration_seconds = decode_int(dec, source, "expirationSeconds", 3600);
     }
     return t;
 }
 
-static const struct pod_trust_bundle *decode_trust_bundle(struct decoder *x, json_ref source)
+static const struct pod_trust_bundle *decode_trust_bundle(struct decoder *dec, json_ref source)
 {
-    struct pod_trust_bundle *b = decode_new(x, source, sizeof *b);
+    struct pod_trust_bundle *b = decode_new(dec, source, sizeof *b);
 
     if (b) {
-        b->name = decode_text(x, source, "name");
-        b->signer = decode_text(x, source, "signerName");
+        b->name = decode_text(dec, source, "name");
+        b->signer = decode_text(dec, source, "signerName");
     }
     return b;
 }
 
-static void decode_projection(struct decoder *x, json_ref source, struct pod_projection *ret)
+static void decode_projection(struct decoder *dec, json_ref source, struct pod_projection *ret)
 {
-    json_ref secret = json_get(x->d, source, "secret"), config_map = json_get(x->d, source, "configMap");
-    json_ref downward = json_get(x->d, source, "downwardAPI");
-    json_ref token = json_get(x->d, source, "serviceAccountToken");
-    json_ref trust_bundle = json_get(x->d, source, "clusterTrustBundle");
+    json_ref secret = json_get(dec->d, source, "secret"), config_map = json_get(dec->d, source, "configMap");
+    json_ref downward = json_get(dec->d, source, "downwardAPI");
+    json_ref token = json_get(dec->d, source, "serviceAccountToken");
+    json_ref trust_bundle = json_get(dec->d, source, "clusterTrustBundle");
 
     if (secret || config_map) {
         ret->type = secret ? PROJECTION_SECRET : PROJECTION_CONFIG_MAP;
-        ret->keyed = decode_keyed(x, secret ? secret : config_map, "name");
+        ret->keyed = decode_keyed(dec, secret ? secret : config_map, "name");
     } else if (downward) {
         ret->type = PROJECTION_DOWNWARD_API;
-        ret->downward = decode_downward(x, downward);
+        ret->downward = decode_downward(dec, downward);
     } else if (token) {
         ret->type = PROJECTION_TOKEN;
-        ret->token = decode_token(x, token);
+        ret->token = decode_token(dec, token);
     } else if (trust_bundle) {
         ret->type = PROJECTION_TRUST_BUNDLE;
-        ret->trust_bundle = decode_trust_bundle(x, trust_bundle);
-    } else if (json_get(x->d, source, "podCertificate")) {
+        ret->trust_bundle = decode_trust_bundle(dec, trust_bundle);
+    } else if (json_get(dec->d, source, "podCertificate")) {
         ret->type = PROJECTION_CERTIFICATE;
     }
 }
 
-static const struct pod_projected *decode_projected(struct decoder *x, json_ref source)
+static const struct pod_projected *decode_projected(struct decoder *dec, json_ref source)
 {
-    json_ref list = json_get(x->d, source, "sources");
-    struct pod_projected *p = decode_new(x, source, sizeof *p);
+    json_ref list = json_get(dec->d, source, "sources");
+    struct pod_projected *p = decode_new(dec, source, sizeof *p);
     struct pod_projection *items;
     uint32_t n = 0;
 
     if (!p)
         return NULL;
-    p->default_mode = decode_mode(x, source, "defaultMode");
-    p->items = items = decode_items(x, list, sizeof *items, &p->items_count);
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        decode_projection(x, m, &items[n++]);
+    p->default_mode = decode_mode(dec, source, "defaultMode");
+    p->items = items = decode_items(dec, list, sizeof *items, &p->items_count);
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
+        decode_projection(dec, m, &items[n++]);
     return p;
 }
 
-static const struct pod_disk *decode_disk(struct decoder *x, json_ref source, const char *id_key)
+static const struct pod_disk *decode_disk(struct decoder *dec, json_ref source, const char *id_key)
 {
-    struct pod_disk *disk = decode_new(x, source, sizeof *disk);
+    struct pod_disk *disk = decode_new(dec, source, sizeof *disk);
 
     if (disk) {
-        disk->id = decode_text(x, source, id_key);
-        disk->pool = decode_text(x, source, "pool");
-        disk->monitors = decode_texts(x, source, "monitors");
+        disk->id = decode_text(dec, source, id_key);
+        disk->pool = decode_text(dec, source, "pool");
+        disk->monitors = decode_texts(dec, source, "monitors");
     }
     return disk;
 }
 
-static const char *decode_ephemeral_name(struct decoder *x, const char *pod_name, const char *volume_name)
+static const char *decode_ephemeral_name(struct decoder *dec, const char *pod_name, const char *volume_name)
 {
-    const char *name = x->r == 0 ? arena_printf(x->arena, "%s-%s", pod_name, volume_name) : "";
+    const char *name = dec->r == 0 ? arena_printf(dec->arena, "%s-%s", pod_name, volume_name) : "";
 
     if (!name)
-        x->r = arena_check(x->arena, x->err);
+        dec->r = arena_check(dec->arena, dec->err);
     return name ? name : "";
 }
 
@@ -200,9 +200,9 @@ static enum pod_volume_type volume_type(const struct json *d, json_ref volume, j
 }
 
 /* The sources that PersistentVolumes have too. */
-static void decode_shared_source(struct decoder *x, json_ref volume, struct pod_volume *ret)
+static void decode_shared_source(struct decoder *dec, json_ref volume, struct pod_volume *ret)
 {
-    struct volume_source source = decode_volume_source(x, volume);
+    struct volume_source source = decode_volume_source(dec, volume);
 
     if (source.kind == SOURCE_HOST_PATH)
         ret->host_path = source.host_path;
@@ -218,46 +218,46 @@ static void decode_shared_source(struct decoder *x, json_ref volume, struct pod_
         ret->csi = source.csi;
 }
 
-static void decode_volume(struct decoder *x, json_ref volume, const char *pod_name, struct pod_volume *ret)
+static void decode_volume(struct decoder *dec, json_ref volume, const char *pod_name, struct pod_volume *ret)
 {
     json_ref source = 0;
-    enum pod_volume_type type = volume_type(x->d, volume, &source);
+    enum pod_volume_type type = volume_type(dec->d, volume, &source);
 
-    ret->name = decode_text(x, volume, "name");
+    ret->name = decode_text(dec, volume, "name");
     ret->type = (uint8_t)type;
-    ret->is_read_only = decode_bool(x, source, "readOnly", false);
+    ret->is_read_only = decode_bool(dec, source, "readOnly", false);
     if (type == POD_VOLUME_CLAIM)
-        ret->claim_name = decode_text(x, source, "claimName");
+        ret->claim_name = decode_text(dec, source, "claimName");
     else if (type == POD_VOLUME_EPHEMERAL)
-        ret->claim_name = decode_ephemeral_name(x, pod_name, ret->name);
+        ret->claim_name = decode_ephemeral_name(dec, pod_name, ret->name);
     else if (type == POD_VOLUME_EMPTY_DIR)
-        ret->empty_dir = decode_empty_dir(x, source);
+        ret->empty_dir = decode_empty_dir(dec, source);
     else if (type == POD_VOLUME_SECRET)
-        ret->keyed = decode_keyed(x, source, "secretName");
+        ret->keyed = decode_keyed(dec, source, "secretName");
     else if (type == POD_VOLUME_CONFIG_MAP)
-        ret->keyed = decode_keyed(x, source, "name");
+        ret->keyed = decode_keyed(dec, source, "name");
     else if (type == POD_VOLUME_DOWNWARD_API)
-        ret->downward = decode_downward(x, source);
+        ret->downward = decode_downward(dec, source);
     else if (type == POD_VOLUME_PROJECTED)
-        ret->projected = decode_projected(x, source);
+        ret->projected = decode_projected(dec, source);
     else if (type == POD_VOLUME_GCE_DISK)
-        ret->disk = decode_disk(x, source, "pdName");
+        ret->disk = decode_disk(dec, source, "pdName");
     else if (type == POD_VOLUME_AWS_DISK)
-        ret->disk = decode_disk(x, source, "volumeID");
+        ret->disk = decode_disk(dec, source, "volumeID");
     else if (type == POD_VOLUME_RBD)
-        ret->disk = decode_disk(x, source, "image");
+        ret->disk = decode_disk(dec, source, "image");
     else
-        decode_shared_source(x, volume, ret);
+        decode_shared_source(dec, volume, ret);
 }
 
-struct pod_volumes decode_pod_volumes(struct decoder *x, json_ref spec, const char *pod_name)
+struct pod_volumes decode_pod_volumes(struct decoder *dec, json_ref spec, const char *pod_name)
 {
-    json_ref list = json_get(x->d, spec, "volumes");
+    json_ref list = json_get(dec->d, spec, "volumes");
     uint32_t count, n = 0;
-    struct pod_volume *items = decode_items(x, list, sizeof *items, &count);
+    struct pod_volume *items = decode_items(dec, list, sizeof *items, &count);
 
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
-        decode_volume(x, m, pod_name, &items[n++]);
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
+        decode_volume(dec, m, pod_name, &items[n++]);
     return (struct pod_volumes){ items, count };
 }
 

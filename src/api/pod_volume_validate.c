@@ -2,8 +2,6 @@
  * them. */
 #include "api/pod_int.h"
 
-#include <string.h>
-
 #include "api/claim.h"
 #include "api/names.h"
 #include "api/quantity.h"
@@ -244,7 +242,7 @@ void validate_pod_volumes(struct validation *v, const struct field_path *p, json
     struct name_table created = created_claims(v, volumes),
                       valid = name_table_new(v, json_count(v->d, volumes));
     const uint32_t *twins = NULL;
-    uint32_t twins_left = validate_find_twins(v, volumes, "name", &twins), i = 0;
+    uint32_t twins_left = validate_find_duplicates(v, volumes, "name", &twins), i = 0;
 
     for (json_ref m = json_first(v->d, volumes); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
@@ -255,7 +253,7 @@ void validate_pod_volumes(struct validation *v, const struct field_path *p, json
         name = validate_required_text(v, &at, m, "name");
         if (name.len)
             validate_name(v, &name_at, NAME_DNS_LABEL, name);
-        if (twins_take(&twins, &twins_left, i))
+        if (duplicates_take(&twins, &twins_left, i))
             errors_duplicate(v->errors, &name_at, show_text(v->errors, name));
         if (v->errors->count == errors_before && valid.items)
             valid.items[valid.count++] = (struct named){ name, m };

@@ -4,7 +4,6 @@
 #include "api/protobuf.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/base64.h"
@@ -23,7 +22,7 @@ static const char magic[] = { 'k', '8', 's', '\0' };
 
 /* --- Values --- */
 
-struct decoder {
+struct proto_decoder {
     struct json *d;
     struct error *err;
     struct buf text;    /* of one value at a time */
@@ -31,42 +30,43 @@ struct decoder {
 };
 
 /* What is being read, for errors: "ObjectMeta.name". */
-struct place {
+struct proto_place {
     const struct schema *schema;
     const struct field *field;
 };
 
-static int refuse(struct decoder *x, struct place at, const char *why)
+static int proto_refuse(struct proto_decoder *dec, struct proto_place at, const char *why)
 {
-    return error_set(x->err, ERR_BAD_REQUEST, "proto: %s.%s: %s", at.schema->go_name, at.field->name, why);
+    return error_set(dec->err, ERR_BAD_REQUEST, "proto: %s.%s: %s", at.schema->go_name, at.field->name, why);
 }
 
-static int expect_type(struct decoder *x, struct place at, const struct wire_value *v, enum wire_type type)
+static int expect_type(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                       enum wire_type type)
 {
     if (v->type == type)
         return 0;
-    return error_set(x->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %s.%s", (int)v->type,
+    return error_set(dec->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %s.%s", (int)v->type,
                      at.schema->go_name, at.field->name);
 }
 
-static int check_utf8(struct decoder *x, struct place at, struct str text)
+static int check_utf8(struct proto_decoder *dec, struct proto_place at, struct str text)
 {
-    return str_is_utf8(text) ? 0 : refuse(x, at, "not valid UTF-8");
+    return str_is_utf8(text) ? 0 : proto_refuse(dec, at, "not valid UTF-8");
 }
 
 /* The fields of a message whose values are texts: key and value, or the text of a quantity. Others are passed
  * over; what is not there stays as it was. */
-static int read_texts(struct decoder *x, struct place at, struct str message, struct str *texts,
+static int read_texts(struct proto_decoder *dec, struct proto_place at, struct str message, struct str *texts,
                       uint32_t count)
 {
-    struct wire w = { message, x->err };
+    struct protobuf_wire w = { message, dec->err };
     struct wire_value v;
     int r;
 
     while ((r = wire_next(&w, &v)) > 0) {
         if (v.number > count)
             continue;
-        r = expect_type(x, at, &v, WIRE_BYTES);
+        r = expect_type(dec, at, &v, WIRE_BYTES);
         if (r < 0)
             return r;
         texts[v.number - 1] = v.bytes;
@@ -75,10 +75,11 @@ static int read_texts(struct decoder *x, struct place at, struct str message, st
 }
 
 /* The two numbers of a time. */
-static int read_timestamp(struct decoder *x, struct place at, struct str message, struct timestamp *ret)
+static int read_timestamp(struct proto_decoder *dec, struct proto_place at, struct str message,
+                          struct timestamp *ret)
 {
     uint64_t parts[2] = { 0, 0 };
-    struct wire w = { message, x->err };
+    struct protobuf_wire w = { message, dec->err };
     struct wire_value v;
     int64_t seconds, nanos;
     int r;
@@ -86,7 +87,7 @@ static int read_timestamp(struct decoder *x, struct place at, struct str message
     while ((r = wire_next(&w, &v)) > 0) {
         if (v.number > ARRAY_LEN(parts))
             continue;
-        r = expect_type(x, at, &v, WIRE_VARINT);
+        r = expect_type(dec, at, &v, WIRE_VARINT);
         if (r < 0)
             return r;
         parts[v.number - 1] = v.varint;
@@ -97,86 +98,90 @@ static int read_timestamp(struct decoder *x, struct place at, struct str message
     nanos = (int32_t)(uint32_t)parts[1];
     /* Nanoseconds past a second, or before it, move the second. Away from the ends, so that it can. */
     if (seconds <= CIVIL_UNIX_MIN + 4 || seconds >= CIVIL_UNIX_MAX - 4)
-        return refuse(x, at, "the time is out of range");
+        return proto_refuse(dec, at, "the time is out of range");
     seconds += nanos / NANOS_PER_SECOND - (nanos % NANOS_PER_SECOND < 0);
     nanos = nanos % NANOS_PER_SECOND + (nanos % NANOS_PER_SECOND < 0 ? NANOS_PER_SECOND : 0);
     *ret = (struct timestamp){ seconds, (int32_t)nanos };
     return 0;
 }
 
-static json_ref new_scratch_string(struct decoder *x)
+static json_ref new_scratch_string(struct proto_decoder *dec)
 {
-    if (x->text.failed && !x->d->failed)
-        x->d->failed = x->text.failed;
-    return json_new_string(x->d, buf_str(&x->text));
+    if (dec->text.failed && !dec->d->failed)
+        dec->d->failed = dec->text.failed;
+    return json_new_string(dec->d, buf_str(&dec->text));
 }
 
 /* A time that is not set is no value: *ret is 0. */
-static int decode_time(struct decoder *x, struct place at, bool is_micro, struct str message, json_ref *ret)
+static int proto_decode_time(struct proto_decoder *dec, struct proto_place at, bool is_micro,
+                             struct str message, json_ref *ret)
 {
     struct timestamp t;
-    int r = read_timestamp(x, at, message, &t);
+    int r = read_timestamp(dec, at, message, &t);
 
     if (r < 0)
         return r;
     *ret = 0;
     if (timestamp_is_zero(t))
         return 0;
-    buf_clear(&x->text);
-    (void)(is_micro ? timestamp_format_micro(t, &x->text) : timestamp_format(t, &x->text));
-    *ret = new_scratch_string(x);
+    buf_clear(&dec->text);
+    (void)(is_micro ? timestamp_format_micro(t, &dec->text) : timestamp_format(t, &dec->text));
+    *ret = new_scratch_string(dec);
     return 0;
 }
 
-static int decode_quantity(struct decoder *x, struct place at, struct str message, json_ref *ret)
+static int proto_decode_quantity(struct proto_decoder *dec, struct proto_place at, struct str message,
+                                 json_ref *ret)
 {
     struct str text = STR_LIT("0");
-    int r = read_texts(x, at, message, &text, 1);
+    int r = read_texts(dec, at, message, &text, 1);
 
     if (r == 0)
-        r = check_utf8(x, at, text);
+        r = check_utf8(dec, at, text);
     if (r == 0)
-        *ret = json_new_string(x->d, text);
+        *ret = json_new_string(dec->d, text);
     return r;
 }
 
 /* JSON inside of protobuf: the sets of managed fields. */
-static int decode_raw_json(struct decoder *x, struct place at, struct str message, json_ref *ret)
+static int decode_raw_json(struct proto_decoder *dec, struct proto_place at, struct str message,
+                           json_ref *ret)
 {
     struct str text = STR_LIT("");
-    int r = read_texts(x, at, message, &text, 1);
+    int r = read_texts(dec, at, message, &text, 1);
 
     if (r < 0)
         return r;
     *ret = 0;
     if (text.len == 0)
         return 0;
-    r = json_parse(x->d, text, ret, x->err);
-    return r < 0 ? error_wrap(x->err, "proto: %s.%s", at.schema->go_name, at.field->name) : 0;
+    r = json_parse(dec->d, text, ret, dec->err);
+    return r < 0 ? error_wrap(dec->err, "proto: %s.%s", at.schema->go_name, at.field->name) : 0;
 }
 
-static int decode_string(struct decoder *x, struct place at, struct str text, json_ref *ret)
+static int decode_string(struct proto_decoder *dec, struct proto_place at, struct str text, json_ref *ret)
 {
-    int r = check_utf8(x, at, text);
+    int r = check_utf8(dec, at, text);
 
     if (r == 0)
-        *ret = json_new_string(x->d, text);
+        *ret = json_new_string(dec->d, text);
     return r;
 }
 
 /* A number or a text, and which of the two it is. */
-static int decode_int_or_string(struct decoder *x, struct place at, struct str message, json_ref *ret)
+static int decode_int_or_string(struct proto_decoder *dec, struct proto_place at, struct str message,
+                                json_ref *ret)
 {
     uint64_t is_text = 0, number = 0;
     struct str text = STR_LIT("");
-    struct wire w = { message, x->err };
+    struct protobuf_wire w = { message, dec->err };
     struct wire_value v;
     int r;
 
     while ((r = wire_next(&w, &v)) > 0) {
         if (v.number > 3)
             continue;
-        r = expect_type(x, at, &v, v.number == 3 ? WIRE_BYTES : WIRE_VARINT);
+        r = expect_type(dec, at, &v, v.number == 3 ? WIRE_BYTES : WIRE_VARINT);
         if (r < 0)
             return r;
         if (v.number == 1)
@@ -189,41 +194,34 @@ static int decode_int_or_string(struct decoder *x, struct place at, struct str m
     if (r < 0)
         return r;
     if (is_text > 1)
-        return refuse(x, at, "neither a number nor a string");
+        return proto_refuse(dec, at, "neither a number nor a string");
     if (is_text)
-        return decode_string(x, at, text, ret);
-    *ret = json_new_int(x->d, (int32_t)(uint32_t)number);
+        return decode_string(dec, at, text, ret);
+    *ret = json_new_int(dec->d, (int32_t)(uint32_t)number);
     return 0;
 }
 
-static int decode_bytes(struct decoder *x, struct str bytes, json_ref *ret)
+static int proto_decode_texts(struct proto_decoder *dec, struct proto_place at, struct str message,
+                              json_ref *ret)
 {
-    buf_clear(&x->text);
-    base64_encode(bytes, &x->text);
-    *ret = new_scratch_string(x);
-    return 0;
-}
-
-static int decode_texts(struct decoder *x, struct place at, struct str message, json_ref *ret)
-{
-    struct wire w = { message, x->err };
+    struct protobuf_wire w = { message, dec->err };
     struct wire_value v;
     int r;
 
-    *ret = json_new_array(x->d);
+    *ret = json_new_array(dec->d);
     while ((r = wire_next(&w, &v)) > 0) {
         json_ref item = 0;
 
         if (v.number != 1)
             continue;
-        r = expect_type(x, at, &v, WIRE_BYTES);
+        r = expect_type(dec, at, &v, WIRE_BYTES);
         if (r == 0)
-            r = decode_string(x, at, v.bytes, &item);
+            r = decode_string(dec, at, v.bytes, &item);
         if (r < 0)
             return r;
-        json_append(x->d, *ret, item);
+        json_append(dec->d, *ret, item);
     }
-    return r < 0 ? r : json_check(x->d, x->err);
+    return r < 0 ? r : json_check(dec->d, dec->err);
 }
 
 static bool is_number(enum field_type type)
@@ -233,38 +231,41 @@ static bool is_number(enum field_type type)
 
 /* A value that is neither an object nor a container. *ret stays 0 for one that means "not set", whatever the
  * field. */
-static int decode_scalar(struct decoder *x, struct place at, enum field_type type, const struct wire_value *v,
-                         json_ref *ret)
+static int decode_scalar(struct proto_decoder *dec, struct proto_place at, enum field_type type,
+                         const struct wire_value *v, json_ref *ret)
 {
-    int r = expect_type(x, at, v, is_number(type) ? WIRE_VARINT : WIRE_BYTES);
+    int r = expect_type(dec, at, v, is_number(type) ? WIRE_VARINT : WIRE_BYTES);
 
     if (r < 0)
         return r;
     switch (type) {
     case FIELD_BOOL:
-        *ret = json_new_bool(x->d, v->varint != 0);
+        *ret = json_new_bool(dec->d, v->varint != 0);
         return 0;
     case FIELD_INT32: /* too large a number is cut, as protobuf has it */
-        *ret = json_new_int(x->d, (int32_t)(uint32_t)v->varint);
+        *ret = json_new_int(dec->d, (int32_t)(uint32_t)v->varint);
         return 0;
     case FIELD_INT64:
-        *ret = json_new_int(x->d, (int64_t)v->varint);
+        *ret = json_new_int(dec->d, (int64_t)v->varint);
         return 0;
     case FIELD_STRING:
-        return decode_string(x, at, v->bytes, ret);
+        return decode_string(dec, at, v->bytes, ret);
     case FIELD_BYTES:
-        return decode_bytes(x, v->bytes, ret);
+        buf_clear(&dec->text);
+        base64_encode(v->bytes, &dec->text);
+        *ret = new_scratch_string(dec);
+        return 0;
     case FIELD_QUANTITY:
-        return decode_quantity(x, at, v->bytes, ret);
+        return proto_decode_quantity(dec, at, v->bytes, ret);
     case FIELD_TIME:
     case FIELD_MICRO_TIME:
-        return decode_time(x, at, type == FIELD_MICRO_TIME, v->bytes, ret);
+        return proto_decode_time(dec, at, type == FIELD_MICRO_TIME, v->bytes, ret);
     case FIELD_ANY:
-        return decode_raw_json(x, at, v->bytes, ret);
+        return decode_raw_json(dec, at, v->bytes, ret);
     case FIELD_INT_OR_STRING:
-        return decode_int_or_string(x, at, v->bytes, ret);
+        return decode_int_or_string(dec, at, v->bytes, ret);
     case FIELD_LIST: /* inside a map: of texts */
-        return decode_texts(x, at, v->bytes, ret);
+        return proto_decode_texts(dec, at, v->bytes, ret);
     case FIELD_OBJECT:
     case FIELD_MAP:
     case FIELD_TYPE_COUNT:
@@ -275,21 +276,21 @@ static int decode_scalar(struct decoder *x, struct place at, enum field_type typ
 
 /* --- Messages --- */
 
-static int decode_message(struct decoder *x, const struct schema *s, unsigned within, struct str message,
-                          json_ref object);
+static int decode_message(struct proto_decoder *dec, const struct schema *s, unsigned within,
+                          struct str message, json_ref object);
 
 /* The member, made first where there is none. 0 when the document has failed. */
-static json_ref ensure_member(struct decoder *x, json_ref object, const struct field *f)
+static json_ref ensure_member(struct proto_decoder *dec, json_ref object, const struct field *f)
 {
-    json_ref v = json_get(x->d, object, f->name);
+    json_ref v = json_get(dec->d, object, f->name);
 
     if (v)
         return v;
-    v = f->type == FIELD_LIST ? json_new_array(x->d) : json_new_object(x->d);
-    json_set(x->d, object, f->name, v);
-    if (f->type == FIELD_MAP && v && vec_push(&x->maps, v) < 0)
-        x->d->failed = ERR_NO_MEMORY;
-    return x->d->failed ? 0 : v;
+    v = f->type == FIELD_LIST ? json_new_array(dec->d) : json_new_object(dec->d);
+    json_set(dec->d, object, f->name, v);
+    if (f->type == FIELD_MAP && v && vec_push(&dec->maps, v) < 0)
+        dec->d->failed = ERR_NO_MEMORY;
+    return dec->d->failed ? 0 : v;
 }
 
 /* True for what a plain field holds when nobody has set it. */
@@ -302,25 +303,26 @@ static bool is_unset(enum field_type type, const struct wire_value *v)
     return (type == FIELD_STRING || type == FIELD_BYTES) && v->bytes.len == 0;
 }
 
-static int decode_plain(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
+static int decode_plain(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                        json_ref object)
 {
     const struct field *f = at.field;
     json_ref value = 0;
-    int r = decode_scalar(x, at, f->type, v, &value);
+    int r = decode_scalar(dec, at, f->type, v, &value);
 
     if (r < 0)
         return r;
     if (!value || (!(f->flags & FIELD_POINTER) && is_unset(f->type, v)))
-        (void)json_remove(x->d, object, f->name); /* an earlier value is overridden, too */
+        (void)json_remove(dec->d, object, f->name); /* an earlier value is overridden, too */
     else
-        json_set(x->d, object, f->name, value);
-    return json_check(x->d, x->err);
+        json_set(dec->d, object, f->name, value);
+    return json_check(dec->d, dec->err);
 }
 
 /* Several numbers in one field. */
-static int decode_packed(struct decoder *x, struct place at, struct str packed, json_ref list)
+static int decode_packed(struct proto_decoder *dec, struct proto_place at, struct str packed, json_ref list)
 {
-    struct wire w = { packed, x->err };
+    struct protobuf_wire w = { packed, dec->err };
     struct wire_value v = { .type = WIRE_VARINT };
 
     while (w.rest.len) {
@@ -328,83 +330,87 @@ static int decode_packed(struct decoder *x, struct place at, struct str packed, 
         int r = wire_varint(&w, &v.varint);
 
         if (r == 0)
-            r = decode_scalar(x, at, at.field->item, &v, &item);
+            r = decode_scalar(dec, at, at.field->item, &v, &item);
         if (r < 0)
             return r;
-        json_append(x->d, list, item);
+        json_append(dec->d, list, item);
     }
-    return json_check(x->d, x->err);
+    return json_check(dec->d, dec->err);
 }
 
-static int decode_item(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
+static int decode_item(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                       json_ref object)
 {
-    json_ref list = ensure_member(x, object, at.field), item = 0;
+    json_ref list = ensure_member(dec, object, at.field), item = 0;
     int r;
 
     if (is_number(at.field->item) && v->type == WIRE_BYTES)
-        return decode_packed(x, at, v->bytes, list);
+        return decode_packed(dec, at, v->bytes, list);
     if (at.field->item == FIELD_OBJECT) {
-        item = json_new_object(x->d);
-        r = expect_type(x, at, v, WIRE_BYTES);
+        item = json_new_object(dec->d);
+        r = expect_type(dec, at, v, WIRE_BYTES);
         if (r == 0 && item)
-            r = decode_message(x, at.field->sub, /* within= */ 0, v->bytes, item);
+            r = decode_message(dec, at.field->sub, /* within= */ 0, v->bytes, item);
     } else {
-        r = decode_scalar(x, at, at.field->item, v, &item);
+        r = decode_scalar(dec, at, at.field->item, v, &item);
     }
     if (r < 0)
         return r;
-    json_append(x->d, list, item);
-    return json_check(x->d, x->err);
+    json_append(dec->d, list, item);
+    return json_check(dec->d, dec->err);
 }
 
 /* An entry is a message of its own: the key and the value, either of which may be left out. */
-static int decode_entry(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
+static int decode_entry(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                        json_ref object)
 {
-    json_ref map = ensure_member(x, object, at.field), value = 0;
+    json_ref map = ensure_member(dec, object, at.field), value = 0;
     struct str texts[] = { STR_LIT(""), STR_LIT("") };
-    int r = expect_type(x, at, v, WIRE_BYTES);
+    int r = expect_type(dec, at, v, WIRE_BYTES);
 
     if (r == 0)
-        r = read_texts(x, at, v->bytes, texts, ARRAY_LEN(texts));
+        r = read_texts(dec, at, v->bytes, texts, ARRAY_LEN(texts));
     if (r == 0)
-        r = check_utf8(x, at, texts[0]);
+        r = check_utf8(dec, at, texts[0]);
     if (r == 0)
-        r = decode_scalar(x, at, at.field->item,
+        r = decode_scalar(dec, at, at.field->item,
                           &(struct wire_value){ .type = WIRE_BYTES, .bytes = texts[1] }, &value);
     if (r < 0)
         return r;
-    json_add_member(x->d, map, texts[0], value);
-    return json_check(x->d, x->err);
+    json_add_member(dec->d, map, texts[0], value);
+    return json_check(dec->d, dec->err);
 }
 
-static int decode_nested(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
+static int decode_nested(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                         json_ref object)
 {
-    int r = expect_type(x, at, v, WIRE_BYTES);
-    json_ref inner = r < 0 ? 0 : ensure_member(x, object, at.field);
+    int r = expect_type(dec, at, v, WIRE_BYTES);
+    json_ref inner = r < 0 ? 0 : ensure_member(dec, object, at.field);
 
     if (r < 0)
         return r;
     if (!inner)
-        return json_check(x->d, x->err);
-    return decode_message(x, at.field->sub, /* within= */ 0, v->bytes, inner);
+        return json_check(dec->d, dec->err);
+    return decode_message(dec, at.field->sub, /* within= */ 0, v->bytes, inner);
 }
 
-static int decode_field(struct decoder *x, struct place at, const struct wire_value *v, json_ref object)
+static int decode_field(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
+                        json_ref object)
 {
     if (at.field->type == FIELD_OBJECT)
-        return decode_nested(x, at, v, object);
+        return decode_nested(dec, at, v, object);
     if (at.field->type == FIELD_LIST)
-        return decode_item(x, at, v, object);
+        return decode_item(dec, at, v, object);
     if (at.field->type == FIELD_MAP)
-        return decode_entry(x, at, v, object);
-    return decode_plain(x, at, v, object);
+        return decode_entry(dec, at, v, object);
+    return decode_plain(dec, at, v, object);
 }
 
 /* The field of that number, or the first field of the embedded struct that has the number; NULL for a number
  * that is not known. */
 static const struct field *field_of_number(const struct schema *s, unsigned within, uint32_t number)
 {
-    for (const struct field *f = s->fields; f->name; f++)
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++)
         if ((f->number == number && f->within == within) || (!within && f->within == number))
             return f;
     return NULL;
@@ -412,24 +418,24 @@ static const struct field *field_of_number(const struct schema *s, unsigned with
 
 /* The fields of one message: of the struct itself, or of the struct that it embeds under the number within.
  * Both are members of the same object. */
-static int decode_message(struct decoder *x, const struct schema *s, unsigned within, struct str message,
-                          json_ref object)
+static int decode_message(struct proto_decoder *dec, const struct schema *s, unsigned within,
+                          struct str message, json_ref object)
 {
-    struct wire w = { message, x->err };
+    struct protobuf_wire w = { message, dec->err };
     struct wire_value v;
     int r;
 
     while ((r = wire_next(&w, &v)) > 0) {
-        struct place at = { s, field_of_number(s, within, v.number) };
+        struct proto_place at = { s, field_of_number(s, within, v.number) };
 
         if (!at.field)
             continue;
         if (at.field->within == within)
-            r = decode_field(x, at, &v, object);
+            r = decode_field(dec, at, &v, object);
         else if (v.type == WIRE_BYTES)
-            r = decode_message(x, s, v.number, v.bytes, object);
+            r = decode_message(dec, s, v.number, v.bytes, object);
         else
-            r = error_set(x->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %u of %s",
+            r = error_set(dec->err, ERR_BAD_REQUEST, "proto: wrong wireType = %d for field %u of %s",
                           (int)v.type, v.number, s->go_name);
         if (r < 0)
             return r;
@@ -439,18 +445,18 @@ static int decode_message(struct decoder *x, const struct schema *s, unsigned wi
 
 /* Of the entries with the same key the last one stays. By sorting: looking each key up as it comes would be
  * quadratic. */
-static int settle_map(struct decoder *x, json_ref map)
+static int settle_map(struct proto_decoder *dec, json_ref map)
 {
-    uint32_t count = json_count(x->d, map), kept = 0;
-    _cleanup_(freep) json_ref *sorted = json_sorted_members(x->d, map);
+    uint32_t count = json_count(dec->d, map), kept = 0;
+    _cleanup_(freep) json_ref *sorted = json_sorted_members(dec->d, map);
 
     if (!sorted)
-        return error_no_memory(x->err);
+        return error_no_memory(dec->err);
     for (uint32_t i = 0; i < count; i++)
-        if (i + 1 == count || !str_eq(json_key(x->d, sorted[i]), json_key(x->d, sorted[i + 1])))
+        if (i + 1 == count || !str_eq(json_key(dec->d, sorted[i]), json_key(dec->d, sorted[i + 1])))
             sorted[kept++] = sorted[i];
-    json_keep_members(x->d, map, sorted, kept);
-    return json_check(x->d, x->err);
+    json_keep_members(dec->d, map, sorted, kept);
+    return json_check(dec->d, dec->err);
 }
 
 /* --- The envelope --- */
@@ -473,7 +479,7 @@ static int expect_text(const struct wire_value *v, const char *name, struct str 
 
 static int read_type_meta(struct str message, struct protobuf_body *b, struct error *err)
 {
-    struct wire w = { message, err };
+    struct protobuf_wire w = { message, err };
     struct wire_value v;
     int r;
 
@@ -509,7 +515,7 @@ int protobuf_open(struct str body, struct protobuf_body *ret, struct error *err)
 {
     struct protobuf_body b = { STR_LIT(""), STR_LIT(""), STR_LIT("") };
     struct envelope e = { &b, STR_LIT(""), STR_LIT("") };
-    struct wire w = { .err = err };
+    struct protobuf_wire w = { .err = err };
     struct wire_value v;
     int r;
 
@@ -528,7 +534,7 @@ int protobuf_open(struct str body, struct protobuf_body *ret, struct error *err)
     if (r < 0)
         return r;
     if (e.content_encoding.len || (e.content_type.len && !str_is(e.content_type, PROTOBUF_MEDIA_TYPE)))
-        return error_set(err, ERR_UNSUPPORTED, "the object inside is encoded once more");
+        return error_set(err, ERR_UNSUPPORTED, "nested content encoding is not supported");
     *ret = b;
     return 0;
 }
@@ -544,35 +550,35 @@ const struct schema *protobuf_schema(struct str api_version, struct str kind)
     return k->flags & (KIND_IS_CUSTOM | KIND_IS_READ_ONLY) ? NULL : k->schema;
 }
 
-static int decode_object(struct decoder *x, const struct schema *s, const struct protobuf_body *b,
+static int decode_object(struct proto_decoder *dec, const struct schema *s, const struct protobuf_body *b,
                          json_ref *ret)
 {
-    json_ref root = json_new_object(x->d);
+    json_ref root = json_new_object(dec->d);
     int r;
 
-    json_set(x->d, root, "kind", json_new_string(x->d, b->kind));
-    json_set(x->d, root, "apiVersion", json_new_string(x->d, b->api_version));
-    r = json_check(x->d, x->err);
+    json_set(dec->d, root, "kind", json_new_string(dec->d, b->kind));
+    json_set(dec->d, root, "apiVersion", json_new_string(dec->d, b->api_version));
+    r = json_check(dec->d, dec->err);
     if (r == 0)
-        r = decode_message(x, s, /* within= */ 0, b->raw, root);
-    for (size_t i = 0; i < x->maps.count && r == 0; i++)
-        r = settle_map(x, x->maps.items[i]);
+        r = decode_message(dec, s, /* within= */ 0, b->raw, root);
+    for (size_t i = 0; i < dec->maps.count && r == 0; i++)
+        r = settle_map(dec, dec->maps.items[i]);
     if (r < 0)
         return r;
     *ret = root;
     return 0;
 }
 
-static void decoder_done(struct decoder *x)
+static void decoder_done(struct proto_decoder *dec)
 {
-    buf_done(&x->text);
-    vec_done(&x->maps);
+    buf_done(&dec->text);
+    vec_done(&dec->maps);
 }
 
 int protobuf_decode(struct json *d, const struct schema *s, const struct protobuf_body *b, json_ref *ret,
                     struct error *err)
 {
-    _cleanup_(decoder_done) struct decoder x = { .d = d, .err = err };
+    _cleanup_(decoder_done) struct proto_decoder x = { .d = d, .err = err };
 
     if (b->raw.len > d->bytes_max)
         return error_set(err, ERR_TOO_LARGE, "the message has %zu bytes, the limit is %zu", b->raw.len,

@@ -17,7 +17,7 @@ enum wire_type {
 };
 
 /* One message: what of it has not been read yet. */
-struct wire {
+struct protobuf_wire {
     struct str rest;
     struct error *err;
 };
@@ -30,9 +30,9 @@ struct wire_value {
 };
 
 /* The next field: 1; 0 at the end of the message. The texts are part of the message. */
-int wire_next(struct wire *w, struct wire_value *ret);
+int wire_next(struct protobuf_wire *w, struct wire_value *ret);
 
 /* The next number of a message that has nothing else. */
-int wire_varint(struct wire *w, uint64_t *ret);
+int wire_varint(struct protobuf_wire *w, uint64_t *ret);
 
 #endif

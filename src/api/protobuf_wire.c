@@ -6,12 +6,12 @@
 
 #define FIELD_NUMBER_MAX ((UINT64_C(1) << 29) - 1)
 
-static int wire_cut_short(struct wire *w)
+static int wire_cut_short(struct protobuf_wire *w)
 {
     return error_set(w->err, ERR_BAD_REQUEST, "unexpected EOF");
 }
 
-static int wire_take(struct wire *w, uint64_t len, struct str *ret)
+static int wire_take(struct protobuf_wire *w, uint64_t len, struct str *ret)
 {
     if (len > w->rest.len)
         return wire_cut_short(w);
@@ -20,7 +20,7 @@ static int wire_take(struct wire *w, uint64_t len, struct str *ret)
     return 0;
 }
 
-int wire_varint(struct wire *w, uint64_t *ret)
+int wire_varint(struct protobuf_wire *w, uint64_t *ret)
 {
     uint64_t value = 0;
 
@@ -40,7 +40,7 @@ int wire_varint(struct wire *w, uint64_t *ret)
 }
 
 /* The number and type of the next field. */
-static int wire_tag(struct wire *w, struct wire_value *ret)
+static int wire_tag(struct protobuf_wire *w, struct wire_value *ret)
 {
     uint64_t tag = 0;
     int r = wire_varint(w, &tag);
@@ -58,7 +58,7 @@ static int wire_tag(struct wire *w, struct wire_value *ret)
 }
 
 /* What stands behind a tag. Of a group nothing: its fields follow. */
-static int wire_payload(struct wire *w, struct wire_value *v)
+static int wire_payload(struct protobuf_wire *w, struct wire_value *v)
 {
     struct str fixed;
     uint64_t len = 0;
@@ -84,7 +84,7 @@ static int wire_payload(struct wire *w, struct wire_value *v)
 }
 
 /* Reads to the end of a group whose tag was just read. */
-static int wire_skip_group(struct wire *w)
+static int wire_skip_group(struct protobuf_wire *w)
 {
     unsigned depth = 1;
 
@@ -105,7 +105,7 @@ static int wire_skip_group(struct wire *w)
     return 0;
 }
 
-int wire_next(struct wire *w, struct wire_value *ret)
+int wire_next(struct protobuf_wire *w, struct wire_value *ret)
 {
     int r;
 

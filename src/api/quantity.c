@@ -3,7 +3,6 @@
 #include "api/quantity.h"
 
 #include <assert.h>
-#include <stddef.h>
 
 #include "api/quantity_int.h"
 #include "base/cleanup.h"
@@ -33,7 +32,8 @@ static const uint64_t powers[] = {
     UINT64_C(10000000000000000000),
 };
 
-uint128 quantity_power_of_ten(int n)
+/* 10^n, n up to 38. */
+static uint128 quantity_power_of_ten(int n)
 {
     assert(n >= 0);
     assert(n <= QUANTITY_DIGITS_MAX);

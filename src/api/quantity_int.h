@@ -35,9 +35,6 @@ static inline uint128 quantity_mantissa(const struct quantity *q)
 
 #define QUANTITY_NANO (-9) /* the exponent of the finest amount */
 
-/* 10^n, n up to 38. */
-uint128 quantity_power_of_ten(int n);
-
 /* An amount in a format; what q said before goes, the shape of its text too. */
 void quantity_set(struct quantity *q, bool negative, uint128 m, int exponent, enum quantity_format format);
 

@@ -49,7 +49,7 @@ static size_t quote_piece(struct str s, char *ret, size_t *ret_taken)
     return len;
 }
 
-char *quote(char *ret, size_t size, struct str s)
+char *quote_text(char *ret, size_t size, struct str s)
 {
     size_t at = 0;
 

@@ -10,6 +10,6 @@
  * the closing quote: messages have their own ceiling. Escapes: \a \b \f \n \r \t \v \" \\, \x1f for other
  * control bytes and for bytes that are no UTF-8, \u00a0 for the control and blank characters up to U+00AD.
  * Returns ret. */
-char *quote(char *ret, size_t size, struct str s);
+char *quote_text(char *ret, size_t size, struct str s);
 
 #endif

@@ -18,9 +18,9 @@ bool resources_storage(const struct json *d, json_ref list, struct quantity *ret
     return quantity_of_value(d, json_get(d, list, RESOURCE_STORAGE), ret);
 }
 
-bool decode_storage(struct decoder *x, json_ref object, const char *key, struct quantity *ret)
+bool decode_storage(struct decoder *dec, json_ref object, const char *key, struct quantity *ret)
 {
-    return decode_quantity(x, json_get(x->d, object, key), RESOURCE_STORAGE, ret);
+    return decode_quantity(dec, json_get(dec->d, object, key), RESOURCE_STORAGE, ret);
 }
 
 /* True when v is finer than the API keeps; *ret is what it is rounded to. */
@@ -98,16 +98,16 @@ void validate_positive(struct validation *v, const struct field_path *p, json_re
         errors_invalid(v->errors, p, show_value(v->errors, v->d, value), "must be greater than zero");
 }
 
-struct amounts decode_amounts(struct decoder *x, json_ref object, const char *key)
+struct amounts decode_amounts(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref map = json_get(x->d, object, key);
+    json_ref map = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    struct amount *items = decode_items(x, map, sizeof *items, &count);
+    struct amount *items = decode_items(dec, map, sizeof *items, &count);
 
-    for (json_ref m = items ? json_first(x->d, map) : 0; m && x->r == 0; m = json_next(x->d, m), n++) {
-        items[n].name = decode_key(x, m);
-        if (x->r == 0)
-            x->r = quantity_parse(json_text(x->d, m), &items[n].quantity, x->err);
+    for (json_ref m = items ? json_first(dec->d, map) : 0; m && dec->r == 0; m = json_next(dec->d, m), n++) {
+        items[n].name = decode_key(dec, m);
+        if (dec->r == 0)
+            dec->r = quantity_parse(json_text(dec->d, m), &items[n].quantity, dec->err);
     }
     return (struct amounts){ items, n };
 }

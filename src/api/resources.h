@@ -14,7 +14,7 @@
 /* The amount of storage in a list; false when it says none, and *ret is untouched then. */
 bool resources_storage(const struct json *d, json_ref list, struct quantity *ret);
 /* The same out of a member of an object, for the kinds' decode functions. */
-bool decode_storage(struct decoder *x, json_ref object, const char *key, struct quantity *ret);
+bool decode_storage(struct decoder *dec, json_ref object, const char *key, struct quantity *ret);
 
 /* The server keeps no amount finer than a thousandth: the rest is rounded up. */
 void default_resources(struct json *d, json_ref list);
@@ -41,7 +41,7 @@ struct amounts {
 };
 
 /* A map from names to quantities. */
-struct amounts decode_amounts(struct decoder *x, json_ref object, const char *key);
+struct amounts decode_amounts(struct decoder *dec, json_ref object, const char *key);
 
 /* NULL when the list does not say. */
 const struct quantity *amounts_get(const struct amounts *a, const char *name);

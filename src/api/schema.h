@@ -15,6 +15,7 @@
 
 #include "api/json.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 
 enum field_type {
@@ -69,12 +70,24 @@ struct field {
         *go_type; /* of the value, or of a list's items, where it is no plain string: for error texts */
 };
 
+/* In a field's row, for the type: a list of such objects. */
+#define LIST_OF(schema) FIELD_LIST, .item = FIELD_OBJECT, .sub = &(schema)
+
 struct schema {
-    const char *go_name;        /* "PersistentVolumeSpec" */
-    const struct field *fields; /* ends with a NULL name */
+    const char *go_name; /* "PersistentVolumeSpec" */
+    const struct field *fields;
+    uint16_t fields_count;
     bool open;   /* Berth knows only some of the fields: the others are kept and never reported */
     bool atomic; /* ownership: a value of this type has its owner as a whole */
 };
+
+/* clang-format off */
+#define SCHEMA_WITH(go_name_, table, open_, atomic_) { go_name_, table, ARRAY_LEN(table), open_, atomic_ }
+/* clang-format on */
+#define SCHEMA(go_name, table) SCHEMA_WITH(go_name, table, false, false)
+#define SCHEMA_OPEN(go_name, table) SCHEMA_WITH(go_name, table, true, false)
+#define SCHEMA_ATOMIC(go_name, table) SCHEMA_WITH(go_name, table, false, true)
+#define SCHEMA_OPEN_ATOMIC(go_name, table) SCHEMA_WITH(go_name, table, true, true)
 
 /* The field of that name, or NULL. */
 const struct field *schema_field(const struct schema *s, struct str name);

@@ -65,7 +65,7 @@ void problems_add_operator(struct problems *p, const char *path, struct str op, 
     for (size_t i = 0; i < count; i++)
         at += (size_t)snprintf(known + at, sizeof known - at, "%s\"%s\"", i ? ", " : "", op_names[i]);
     problems_addf(p, "%soperator: Unsupported value: %s: supported values: %s", path,
-                  quote(quoted, sizeof quoted, op), known);
+                  quote_text(quoted, sizeof quoted, op), known);
 }
 
 void problems_add_values(struct problems *p, const char *path, const struct requirement_parts *parts,
@@ -79,7 +79,7 @@ void problems_add_values(struct problems *p, const char *path, const struct requ
     /* a list that fills the message is cut with it */
     for (size_t i = 0; i < parts->values_count && at + 8 < sizeof list; i++) {
         list[at++] = i ? ',' : '[';
-        quote(list + at, sizeof list - at - 1, parts->values[i]);
+        quote_text(list + at, sizeof list - at - 1, parts->values[i]);
         at += strlen(list + at);
         if (i + 1 == parts->values_count)
             memcpy(list + at, "]", 2);
@@ -95,7 +95,7 @@ static void problems_add_name(struct problems *p, const char *path, struct str v
     char quoted[ERROR_MSG_BYTES_MAX];
 
     name_problems_join(broken, &details);
-    problems_addf(p, "%s: Invalid value: %s: %s", path, quote(quoted, sizeof quoted, value),
+    problems_addf(p, "%s: Invalid value: %s: %s", path, quote_text(quoted, sizeof quoted, value),
                   buf_cstr(&details));
 }
 
@@ -131,7 +131,7 @@ static void check_values(const struct requirement_parts *parts, enum selector_op
         if (!parse_bound(parts->values[i], &ignored))
             problems_addf(
                 p, "%svalues[%zu]: Invalid value: %s: for 'Gt', 'Lt' operators, the value must be an integer",
-                path, i, quote(quoted, sizeof quoted, parts->values[i]));
+                path, i, quote_text(quoted, sizeof quoted, parts->values[i]));
     for (size_t i = 0; i < parts->values_count; i++) {
         if (name_check(NAME_LABEL_VALUE, parts->values[i], &broken))
             continue;
@@ -242,7 +242,7 @@ int label_selector_add(struct label_selector *sel, struct arena *a, const struct
 
     if (!selector_op_of(parts->op, LABEL_OP_COUNT, &op))
         return error_set(err, ERR_INVALID, "%s is not a valid label selector operator",
-                         quote(quoted, sizeof quoted, parts->op));
+                         quote_text(quoted, sizeof quoted, parts->op));
     return label_selector_add_op(sel, a, parts, op, err);
 }
 
@@ -259,7 +259,7 @@ static bool requirement_has_value(const struct requirement *r, const char *value
     return bsearch(&value, r->values, r->values_count, sizeof *r->values, cmp_texts) != NULL;
 }
 
-bool requirement_matches(const struct requirement *r, const struct kv *labels, size_t count)
+static bool requirement_matches(const struct requirement *r, const struct kv *labels, size_t count)
 {
     const char *value = kv_get(labels, count, r->key);
     int64_t number;

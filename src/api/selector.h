@@ -66,7 +66,6 @@ int label_selector_add_label(struct label_selector *sel, struct arena *a, struct
                              struct error *err);
 
 /* labels are sorted by key. */
-bool requirement_matches(const struct requirement *r, const struct kv *labels, size_t count);
 bool label_selector_matches(const struct label_selector *sel, const struct kv *labels, size_t count);
 
 /* A text that parses to the same requirements. Returns the buffer's failure, if any. */

@@ -72,7 +72,7 @@ static enum token_type symbol_type(struct str s)
 }
 
 /* Reads the next token into p->ahead and returns the one that was there. */
-static struct token take(struct selector_parser *p)
+static struct token take_token(struct selector_parser *p)
 {
     struct token taken = p->ahead;
     size_t len = 0;
@@ -96,7 +96,7 @@ static struct token take(struct selector_parser *p)
     return taken;
 }
 
-static int refuse(struct selector_parser *p, struct token found, const char *expected)
+static int parser_refuse(struct selector_parser *p, struct token found, const char *expected)
 {
     return error_set(p->err, ERR_BAD_REQUEST, "found '%.*s', expected: %s", STR_ARG(found.text), expected);
 }
@@ -149,7 +149,7 @@ static int parse_after_comma(struct selector_parser *p, struct value_list *list)
     if (list->count == 0 || is_last) /* "(," and ",)" */
         r = value_add(p, list, STR_LIT(""));
     if (r == 0 && p->ahead.type == TOKEN_COMMA) { /* ",,": a word or a comma must follow, a bracket may not */
-        take(p);
+        take_token(p);
         r = value_add(p, list, STR_LIT(""));
     }
     return r < 0 ? r : is_last;
@@ -161,17 +161,17 @@ static int parse_value_list(struct selector_parser *p, struct value_list *list)
     int r;
 
     do {
-        struct token t = take(p);
+        struct token t = take_token(p);
         if (t.type == TOKEN_COMMA) {
             r = parse_after_comma(p, list);
         } else if (t.type == TOKEN_WORD) {
             r = value_add(p, list, t.text);
             if (r == 0 && p->ahead.type != TOKEN_COMMA && p->ahead.type != TOKEN_CLOSE)
-                return refuse(p, p->ahead, "',' or ')'");
+                return parser_refuse(p, p->ahead, "',' or ')'");
             if (r == 0)
                 r = p->ahead.type == TOKEN_CLOSE;
         } else {
-            return refuse(p, t, "',', or identifier");
+            return parser_refuse(p, t, "',', or identifier");
         }
     } while (r == 0);
     return r < 0 ? r : 0;
@@ -179,7 +179,7 @@ static int parse_value_list(struct selector_parser *p, struct value_list *list)
 
 static int parse_values(struct selector_parser *p, struct value_list *list)
 {
-    struct token open = take(p);
+    struct token open = take_token(p);
     int r;
 
     if (open.type != TOKEN_OPEN) /* this one sentence has no comma */
@@ -189,9 +189,9 @@ static int parse_values(struct selector_parser *p, struct value_list *list)
     else if (p->ahead.type == TOKEN_WORD || p->ahead.type == TOKEN_COMMA)
         r = parse_value_list(p, list);
     else
-        r = refuse(p, p->ahead, "',', ')' or identifier");
+        r = parser_refuse(p, p->ahead, "',', ')' or identifier");
     if (r == 0)
-        take(p); /* the closing bracket */
+        take_token(p); /* the closing bracket */
     return r;
 }
 
@@ -200,15 +200,15 @@ static int parse_exact_value(struct selector_parser *p, struct value_list *list)
 {
     if (p->ahead.type == TOKEN_END || p->ahead.type == TOKEN_COMMA)
         return value_add(p, list, STR_LIT(""));
-    struct token t = take(p);
+    struct token t = take_token(p);
     if (t.type != TOKEN_WORD)
-        return refuse(p, t, "identifier");
+        return parser_refuse(p, t, "identifier");
     return value_add(p, list, t.text);
 }
 
 static int parse_operator(struct selector_parser *p, enum selector_op *ret, bool *ret_is_set)
 {
-    struct token t = take(p);
+    struct token t = take_token(p);
 
     *ret_is_set = false;
     if (t.type == TOKEN_EQUALS) {
@@ -223,7 +223,7 @@ static int parse_operator(struct selector_parser *p, enum selector_op *ret, bool
         *ret = str_is(t.text, "in") ? SELECTOR_IN : SELECTOR_NOT_IN;
         *ret_is_set = true;
     } else {
-        return refuse(p, t, "in, notin, =, ==, !=, gt, lt");
+        return parser_refuse(p, t, "in, notin, =, ==, !=, gt, lt");
     }
     return 0;
 }
@@ -231,16 +231,16 @@ static int parse_operator(struct selector_parser *p, enum selector_op *ret, bool
 static int parse_key(struct selector_parser *p, struct str *ret)
 {
     _cleanup_(buf_done_p) struct buf details = BUF_INIT(4096);
-    struct token t = take(p);
+    struct token t = take_token(p);
     struct name_problems broken;
     char quoted[ERROR_MSG_BYTES_MAX];
 
     if (t.type != TOKEN_WORD)
-        return refuse(p, t, "identifier");
+        return parser_refuse(p, t, "identifier");
     if (!name_check(NAME_QUALIFIED, t.text, &broken)) {
         name_problems_join(&broken, &details);
         return error_set(p->err, ERR_BAD_REQUEST, "<nil>: Invalid value: %s: %s",
-                         quote(quoted, sizeof quoted, t.text), buf_cstr(&details));
+                         quote_text(quoted, sizeof quoted, t.text), buf_cstr(&details));
     }
     *ret = t.text;
     return 0;
@@ -279,7 +279,7 @@ static int parse_requirement(struct selector_parser *p, struct label_selector *s
     int r;
 
     if (negated)
-        take(p);
+        take_token(p);
     r = parse_key(p, &parts.key);
     if (r == 0)
         r = parse_condition(p, negated, &op, &list);
@@ -302,20 +302,20 @@ int label_selector_parse(struct str text, struct arena *a, struct label_selector
     if (!str_is_utf8(text)) /* no key or value is so, and errors repeat what they found */
         return error_set(err, ERR_BAD_REQUEST,
                          "unable to parse requirement: the selector is not valid UTF-8");
-    take(&p);
+    take_token(&p);
     if (p.ahead.type != TOKEN_WORD && p.ahead.type != TOKEN_NOT && p.ahead.type != TOKEN_END)
-        return refuse(&p, p.ahead, "!, identifier, or 'end of string'");
+        return parser_refuse(&p, p.ahead, "!, identifier, or 'end of string'");
     while (p.ahead.type != TOKEN_END) {
         int r = parse_requirement(&p, &sel);
         if (r < 0)
             return r == -ERR_BAD_REQUEST ? error_wrap(err, "unable to parse requirement") : r;
-        struct token t = take(&p);
+        struct token t = take_token(&p);
         if (t.type == TOKEN_END)
             break;
         if (t.type != TOKEN_COMMA)
-            return refuse(&p, t, "',' or 'end of string'");
+            return parser_refuse(&p, t, "',' or 'end of string'");
         if (p.ahead.type != TOKEN_WORD && p.ahead.type != TOKEN_NOT)
-            return refuse(&p, p.ahead, "identifier after ','");
+            return parser_refuse(&p, p.ahead, "identifier after ','");
     }
     *ret = sel;
     return 0;

@@ -3,84 +3,67 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-static struct service_ports decode_ports(struct decoder *x, json_ref object)
+static struct service_ports decode_ports(struct decoder *dec, json_ref object)
 {
-    json_ref list = json_get(x->d, object, "ports"), port = json_first(x->d, list);
+    json_ref list = json_get(dec->d, object, "ports"), port = json_first(dec->d, list);
     uint32_t count = 0;
-    struct service_port *items = decode_items(x, list, sizeof *items, &count);
+    struct service_port *items = decode_items(dec, list, sizeof *items, &count);
 
-    for (uint32_t i = 0; items && i < count; i++, port = json_next(x->d, port)) {
-        items[i].protocol = decode_text(x, port, "protocol");
-        items[i].port = decode_int(x, port, "port", 0);
+    for (uint32_t i = 0; items && i < count; i++, port = json_next(dec->d, port)) {
+        items[i].protocol = decode_text(dec, port, "protocol");
+        items[i].port = decode_int(dec, port, "port", 0);
     }
     return (struct service_ports){ items, items ? count : 0 };
 }
 
 /* --- Service --- */
 
-static const struct schema service_port_schema = {
-    "ServicePort",
-    (const struct field[]){
-        { "name", FIELD_STRING },
-        { "protocol", FIELD_STRING, .go_type = "v1.Protocol" },
-        { "port", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "targetPort", FIELD_INT_OR_STRING },
-        { 0 },
-    },
-    .open = true,
+static const struct field service_port_fields[] = {
+    { "name", FIELD_STRING },
+    { "protocol", FIELD_STRING, .go_type = "v1.Protocol" },
+    { "port", FIELD_INT32, .flags = FIELD_ALWAYS },
+    { "targetPort", FIELD_INT_OR_STRING },
 };
+static const struct schema service_port_schema = SCHEMA_OPEN("ServicePort", service_port_fields);
 
-static const struct schema service_spec_schema = {
-    "ServiceSpec",
-    (const struct field[]){
-        { "ports", FIELD_LIST, .item = FIELD_OBJECT, .sub = &service_port_schema },
-        { "clusterIP", FIELD_STRING },
-        { "clusterIPs", FIELD_LIST, .item = FIELD_STRING },
-        { "type", FIELD_STRING, .go_type = "v1.ServiceType" },
-        { "sessionAffinity", FIELD_STRING, .go_type = "v1.ServiceAffinity" },
-        { "ipFamilies", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.IPFamily" },
-        { "ipFamilyPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.IPFamilyPolicy" },
-        { "internalTrafficPolicy", FIELD_STRING, .flags = FIELD_POINTER,
-          .go_type = "v1.ServiceInternalTrafficPolicy" },
-        { 0 },
-    },
-    .open = true,
+static const struct field service_spec_fields[] = {
+    { "ports", LIST_OF(service_port_schema) },
+    { "clusterIP", FIELD_STRING },
+    { "clusterIPs", FIELD_LIST, .item = FIELD_STRING },
+    { "type", FIELD_STRING, .go_type = "v1.ServiceType" },
+    { "sessionAffinity", FIELD_STRING, .go_type = "v1.ServiceAffinity" },
+    { "ipFamilies", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.IPFamily" },
+    { "ipFamilyPolicy", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.IPFamilyPolicy" },
+    { "internalTrafficPolicy", FIELD_STRING, .flags = FIELD_POINTER,
+      .go_type = "v1.ServiceInternalTrafficPolicy" },
 };
+static const struct schema service_spec_schema = SCHEMA_OPEN("ServiceSpec", service_spec_fields);
 
-static const struct schema load_balancer_status_schema = {
-    "LoadBalancerStatus",
-    (const struct field[]){ { 0 } },
-    .open = true,
+/* Its fields are kept as they come: loops over fields need a table to begin at. */
+static const struct field load_balancer_status_fields[1];
+static const struct schema load_balancer_status_schema = { "LoadBalancerStatus", load_balancer_status_fields,
+                                                           .open = true };
+
+static const struct field service_status_fields[] = {
+    { "loadBalancer", FIELD_OBJECT, .sub = &load_balancer_status_schema, .flags = FIELD_ALWAYS },
 };
+static const struct schema service_status_schema = SCHEMA_OPEN("ServiceStatus", service_status_fields);
 
-static const struct schema service_status_schema = {
-    "ServiceStatus",
-    (const struct field[]){
-        { "loadBalancer", FIELD_OBJECT, .sub = &load_balancer_status_schema, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
+static const struct field service_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &service_spec_schema, .flags = FIELD_ALWAYS },
+    { "status", FIELD_OBJECT, .sub = &service_status_schema, .flags = FIELD_ALWAYS },
 };
+static const struct schema service_schema = SCHEMA_OPEN("Service", service_fields);
 
-static const struct schema service_schema = {
-    "Service",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &service_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &service_status_schema, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
-};
-
-static void service_decode(struct decoder *x, json_ref object, struct object *o)
+static void service_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct service *s = CONTAINER_OF(o, struct service, obj);
-    json_ref spec = json_get(x->d, object, "spec");
+    json_ref spec = json_get(dec->d, object, "spec");
 
-    s->type = decode_text(x, spec, "type");
-    s->cluster_ip = decode_text(x, spec, "clusterIP");
-    s->ports = decode_ports(x, spec);
+    s->type = decode_text(dec, spec, "type");
+    s->cluster_ip = decode_text(dec, spec, "clusterIP");
+    s->ports = decode_ports(dec, spec);
 }
 
 static const char *get_cluster_ip(const struct object *o)
@@ -122,55 +105,38 @@ const struct kind_info service_kind = {
 
 /* --- Endpoints --- */
 
-static const struct schema endpoint_address_schema = {
-    "EndpointAddress",
-    (const struct field[]){
-        { "ip", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
-    .atomic = true,
+static const struct field endpoint_address_fields[] = {
+    { "ip", FIELD_STRING, .flags = FIELD_ALWAYS },
 };
+static const struct schema endpoint_address_schema =
+    SCHEMA_OPEN_ATOMIC("EndpointAddress", endpoint_address_fields);
 
-static const struct schema endpoint_port_schema = {
-    "EndpointPort",
-    (const struct field[]){
-        { "name", FIELD_STRING },
-        { "port", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "protocol", FIELD_STRING, .go_type = "v1.Protocol" },
-        { 0 },
-    },
-    .open = true,
-    .atomic = true,
+static const struct field endpoint_port_fields[] = {
+    { "name", FIELD_STRING },
+    { "port", FIELD_INT32, .flags = FIELD_ALWAYS },
+    { "protocol", FIELD_STRING, .go_type = "v1.Protocol" },
 };
+static const struct schema endpoint_port_schema = SCHEMA_OPEN_ATOMIC("EndpointPort", endpoint_port_fields);
 
-static const struct schema endpoint_subset_schema = {
-    "EndpointSubset",
-    (const struct field[]){
-        { "addresses", FIELD_LIST, .item = FIELD_OBJECT, .sub = &endpoint_address_schema },
-        { "ports", FIELD_LIST, .item = FIELD_OBJECT, .sub = &endpoint_port_schema },
-        { 0 },
-    },
-    .open = true,
+static const struct field endpoint_subset_fields[] = {
+    { "addresses", LIST_OF(endpoint_address_schema) },
+    { "ports", LIST_OF(endpoint_port_schema) },
 };
+static const struct schema endpoint_subset_schema = SCHEMA_OPEN("EndpointSubset", endpoint_subset_fields);
 
-static const struct schema endpoints_schema = {
-    "Endpoints",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "subsets", FIELD_LIST, .item = FIELD_OBJECT, .sub = &endpoint_subset_schema },
-        { 0 },
-    },
-    .open = true,
+static const struct field endpoints_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "subsets", LIST_OF(endpoint_subset_schema) },
 };
+static const struct schema endpoints_schema = SCHEMA_OPEN("Endpoints", endpoints_fields);
 
-static void endpoints_decode(struct decoder *x, json_ref object, struct object *o)
+static void endpoints_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct endpoints *e = CONTAINER_OF(o, struct endpoints, obj);
-    json_ref subset = json_first(x->d, json_get(x->d, object, "subsets"));
+    json_ref subset = json_first(dec->d, json_get(dec->d, object, "subsets"));
 
-    e->addresses = decode_member_texts(x, subset, "addresses", "ip");
-    e->ports = decode_ports(x, subset);
+    e->addresses = decode_member_texts(dec, subset, "addresses", "ip");
+    e->ports = decode_ports(dec, subset);
 }
 
 const struct kind_info endpoints_kind = {
@@ -195,56 +161,40 @@ const struct kind_info endpoints_kind = {
 
 /* --- EndpointSlice --- */
 
-static const struct schema endpoint_conditions_schema = {
-    "EndpointConditions",
-    (const struct field[]){
-        { "ready", FIELD_BOOL, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
+static const struct field endpoint_conditions_fields[] = {
+    { "ready", FIELD_BOOL, .flags = FIELD_POINTER },
 };
+static const struct schema endpoint_conditions_schema =
+    SCHEMA_OPEN("EndpointConditions", endpoint_conditions_fields);
 
-static const struct schema endpoint_schema = {
-    "Endpoint",
-    (const struct field[]){
-        { "addresses", FIELD_LIST, .item = FIELD_STRING },
-        { "conditions", FIELD_OBJECT, .sub = &endpoint_conditions_schema, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
-    .open = true,
+static const struct field endpoint_fields[] = {
+    { "addresses", FIELD_LIST, .item = FIELD_STRING },
+    { "conditions", FIELD_OBJECT, .sub = &endpoint_conditions_schema, .flags = FIELD_ALWAYS },
 };
+static const struct schema endpoint_schema = SCHEMA_OPEN("Endpoint", endpoint_fields);
 
-static const struct schema slice_port_schema = {
-    "EndpointPort",
-    (const struct field[]){
-        { "name", FIELD_STRING, .flags = FIELD_POINTER },
-        { "protocol", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.Protocol" },
-        { "port", FIELD_INT32, .flags = FIELD_POINTER },
-        { 0 },
-    },
-    .open = true,
-    .atomic = true,
+static const struct field slice_port_fields[] = {
+    { "name", FIELD_STRING, .flags = FIELD_POINTER },
+    { "protocol", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.Protocol" },
+    { "port", FIELD_INT32, .flags = FIELD_POINTER },
 };
+static const struct schema slice_port_schema = SCHEMA_OPEN_ATOMIC("EndpointPort", slice_port_fields);
 
-static const struct schema endpoint_slice_schema = {
-    "EndpointSlice",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "addressType", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.AddressType" },
-        { "endpoints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &endpoint_schema },
-        { "ports", FIELD_LIST, .item = FIELD_OBJECT, .sub = &slice_port_schema },
-        { 0 },
-    },
-    .open = true,
+static const struct field endpoint_slice_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "addressType", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.AddressType" },
+    { "endpoints", LIST_OF(endpoint_schema) },
+    { "ports", LIST_OF(slice_port_schema) },
 };
+static const struct schema endpoint_slice_schema = SCHEMA_OPEN("EndpointSlice", endpoint_slice_fields);
 
-static void endpoint_slice_decode(struct decoder *x, json_ref object, struct object *o)
+static void endpoint_slice_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct endpoint_slice *s = CONTAINER_OF(o, struct endpoint_slice, obj);
 
-    s->address_type = decode_text(x, object, "addressType");
-    s->addresses = decode_texts(x, json_first(x->d, json_get(x->d, object, "endpoints")), "addresses");
-    s->ports = decode_ports(x, object);
+    s->address_type = decode_text(dec, object, "addressType");
+    s->addresses = decode_texts(dec, json_first(dec->d, json_get(dec->d, object, "endpoints")), "addresses");
+    s->ports = decode_ports(dec, object);
 }
 
 const struct kind_info endpoint_slice_kind = {

@@ -7,14 +7,11 @@
 
 static const char *const deletion_policies[] = { "Delete", "Retain", NULL };
 
-static const struct schema snapshot_error_schema = {
-    "VolumeSnapshotError",
-    (const struct field[]){
-        { "time", FIELD_TIME },
-        { "message", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field snapshot_error_fields[] = {
+    { "time", FIELD_TIME },
+    { "message", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema snapshot_error_schema = SCHEMA("VolumeSnapshotError", snapshot_error_fields);
 
 /* Custom resources count every change of what is neither metadata nor status. */
 static void snapshot_prepare_create(struct json *d, json_ref object, struct timestamp now)
@@ -33,46 +30,34 @@ static void snapshot_prepare_update(struct json *d, json_ref object, json_ref ol
 
 /* --- VolumeSnapshot --- */
 
-static const struct schema snapshot_source_schema = {
-    "VolumeSnapshotSource",
-    (const struct field[]){
-        { "persistentVolumeClaimName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "volumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field snapshot_source_fields[] = {
+    { "persistentVolumeClaimName", FIELD_STRING, .flags = FIELD_POINTER },
+    { "volumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema snapshot_source_schema = SCHEMA("VolumeSnapshotSource", snapshot_source_fields);
 
-static const struct schema snapshot_spec_schema = {
-    "VolumeSnapshotSpec",
-    (const struct field[]){
-        { "source", FIELD_OBJECT, .sub = &snapshot_source_schema },
-        { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field snapshot_spec_fields[] = {
+    { "source", FIELD_OBJECT, .sub = &snapshot_source_schema },
+    { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema snapshot_spec_schema = SCHEMA("VolumeSnapshotSpec", snapshot_spec_fields);
 
-static const struct schema snapshot_status_schema = {
-    "VolumeSnapshotStatus",
-    (const struct field[]){
-        { "boundVolumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "creationTime", FIELD_TIME },
-        { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "restoreSize", FIELD_QUANTITY },
-        { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
-        { "volumeGroupSnapshotName", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field snapshot_status_fields[] = {
+    { "boundVolumeSnapshotContentName", FIELD_STRING, .flags = FIELD_POINTER },
+    { "creationTime", FIELD_TIME },
+    { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
+    { "restoreSize", FIELD_QUANTITY },
+    { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
+    { "volumeGroupSnapshotName", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema snapshot_status_schema = SCHEMA("VolumeSnapshotStatus", snapshot_status_fields);
 
-static const struct schema snapshot_schema = {
-    "VolumeSnapshot",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &snapshot_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &snapshot_status_schema },
-        { 0 },
-    },
+static const struct field snapshot_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &snapshot_spec_schema, .flags = FIELD_ALWAYS },
+    { "status", FIELD_OBJECT, .sub = &snapshot_status_schema },
 };
+static const struct schema snapshot_schema = SCHEMA("VolumeSnapshot", snapshot_fields);
 
 /* Exactly one of two members of spec.source. */
 static void validate_source(struct validation *v, const char *first, const char *second, const char *detail)
@@ -120,21 +105,21 @@ static void snapshot_validate_update(struct validation *v)
     validate_source_fixed(v, "volumeSnapshotContentName");
 }
 
-static void snapshot_decode(struct decoder *x, json_ref object, struct object *o)
+static void snapshot_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct snapshot *s = CONTAINER_OF(o, struct snapshot, obj);
-    json_ref spec = json_get(x->d, object, "spec"), source = json_get(x->d, spec, "source");
-    json_ref status = json_get(x->d, object, "status");
+    json_ref spec = json_get(dec->d, object, "spec"), source = json_get(dec->d, spec, "source");
+    json_ref status = json_get(dec->d, object, "status");
 
-    s->claim_name = decode_text(x, source, "persistentVolumeClaimName");
-    s->content_name = decode_text(x, source, "volumeSnapshotContentName");
-    s->class_name = decode_text(x, spec, "volumeSnapshotClassName");
-    s->bound_content_name = decode_text(x, status, "boundVolumeSnapshotContentName");
-    (void)decode_time(x, status, "creationTime", &s->taken);
-    s->has_ready = json_get(x->d, status, "readyToUse") != 0;
-    s->is_ready = decode_bool(x, status, "readyToUse", false);
-    s->has_restore_size = decode_quantity(x, status, "restoreSize", &s->restore_size);
-    s->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
+    s->claim_name = decode_text(dec, source, "persistentVolumeClaimName");
+    s->content_name = decode_text(dec, source, "volumeSnapshotContentName");
+    s->class_name = decode_text(dec, spec, "volumeSnapshotClassName");
+    s->bound_content_name = decode_text(dec, status, "boundVolumeSnapshotContentName");
+    (void)decode_time(dec, status, "creationTime", &s->taken);
+    s->has_ready = json_get(dec->d, status, "readyToUse") != 0;
+    s->is_ready = decode_bool(dec, status, "readyToUse", false);
+    s->has_restore_size = decode_quantity(dec, status, "restoreSize", &s->restore_size);
+    s->error_message = decode_text(dec, json_get(dec->d, status, "error"), "message");
 }
 
 const struct kind_info snapshot_kind = {
@@ -160,50 +145,40 @@ const struct kind_info snapshot_kind = {
 
 /* --- VolumeSnapshotContent --- */
 
-static const struct schema content_source_schema = {
-    "VolumeSnapshotContentSource",
-    (const struct field[]){
-        { "volumeHandle", FIELD_STRING, .flags = FIELD_POINTER },
-        { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field content_source_fields[] = {
+    { "volumeHandle", FIELD_STRING, .flags = FIELD_POINTER },
+    { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema content_source_schema =
+    SCHEMA("VolumeSnapshotContentSource", content_source_fields);
 
-static const struct schema content_spec_schema = {
-    "VolumeSnapshotContentSpec",
-    (const struct field[]){
-        { "volumeSnapshotRef", FIELD_OBJECT, .sub = &object_reference_schema },
-        { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
-        { "driver", FIELD_STRING },
-        { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
-        { "source", FIELD_OBJECT, .sub = &content_source_schema },
-        { "sourceVolumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode" },
-        { 0 },
-    },
+static const struct field content_spec_fields[] = {
+    { "volumeSnapshotRef", FIELD_OBJECT, .sub = &object_reference_schema },
+    { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
+    { "driver", FIELD_STRING },
+    { "volumeSnapshotClassName", FIELD_STRING, .flags = FIELD_POINTER },
+    { "source", FIELD_OBJECT, .sub = &content_source_schema },
+    { "sourceVolumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode" },
 };
+static const struct schema content_spec_schema = SCHEMA("VolumeSnapshotContentSpec", content_spec_fields);
 
-static const struct schema content_status_schema = {
-    "VolumeSnapshotContentStatus",
-    (const struct field[]){
-        { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
-        { "creationTime", FIELD_INT64, .flags = FIELD_POINTER },
-        { "restoreSize", FIELD_INT64, .flags = FIELD_POINTER },
-        { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
-        { "volumeGroupSnapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field content_status_fields[] = {
+    { "snapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
+    { "creationTime", FIELD_INT64, .flags = FIELD_POINTER },
+    { "restoreSize", FIELD_INT64, .flags = FIELD_POINTER },
+    { "readyToUse", FIELD_BOOL, .flags = FIELD_POINTER },
+    { "error", FIELD_OBJECT, .sub = &snapshot_error_schema },
+    { "volumeGroupSnapshotHandle", FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema content_status_schema =
+    SCHEMA("VolumeSnapshotContentStatus", content_status_fields);
 
-static const struct schema content_schema = {
-    "VolumeSnapshotContent",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &content_spec_schema, .flags = FIELD_ALWAYS },
-        { "status", FIELD_OBJECT, .sub = &content_status_schema },
-        { 0 },
-    },
+static const struct field content_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &content_spec_schema, .flags = FIELD_ALWAYS },
+    { "status", FIELD_OBJECT, .sub = &content_status_schema },
 };
+static const struct schema content_schema = SCHEMA("VolumeSnapshotContent", content_fields);
 
 static void validate_deletion_policy(struct validation *v, const struct field_path *p, json_ref object)
 {
@@ -251,27 +226,27 @@ static void content_validate_update(struct validation *v)
         errors_invalid(v->errors, &at, show_value(v->errors, v->d, now), "sourceVolumeMode is immutable");
 }
 
-static void content_decode(struct decoder *x, json_ref object, struct object *o)
+static void content_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct snapshot_content *c = CONTAINER_OF(o, struct snapshot_content, obj);
-    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
-    json_ref ref = json_get(x->d, spec, "volumeSnapshotRef"), source = json_get(x->d, spec, "source");
+    json_ref spec = json_get(dec->d, object, "spec"), status = json_get(dec->d, object, "status");
+    json_ref ref = json_get(dec->d, spec, "volumeSnapshotRef"), source = json_get(dec->d, spec, "source");
 
-    c->snapshot_ns = decode_text(x, ref, "namespace");
-    c->snapshot_name = decode_text(x, ref, "name");
-    c->snapshot_uid = decode_text(x, ref, "uid");
-    c->driver = decode_text(x, spec, "driver");
-    c->class_name = decode_text(x, spec, "volumeSnapshotClassName");
-    c->volume_handle = decode_text(x, source, "volumeHandle");
-    c->source_snapshot_handle = decode_text(x, source, "snapshotHandle");
-    c->deletes = json_is_string(x->d, json_get(x->d, spec, "deletionPolicy"), "Delete");
-    c->snapshot_handle = decode_text(x, status, "snapshotHandle");
-    c->has_ready = json_get(x->d, status, "readyToUse") != 0;
-    c->is_ready = decode_bool(x, status, "readyToUse", false);
-    c->taken_ns = decode_int(x, status, "creationTime", 0);
-    c->has_restore_bytes = json_get(x->d, status, "restoreSize") != 0;
-    c->restore_bytes = decode_int(x, status, "restoreSize", 0);
-    c->error_message = decode_text(x, json_get(x->d, status, "error"), "message");
+    c->snapshot_ns = decode_text(dec, ref, "namespace");
+    c->snapshot_name = decode_text(dec, ref, "name");
+    c->snapshot_uid = decode_text(dec, ref, "uid");
+    c->driver = decode_text(dec, spec, "driver");
+    c->class_name = decode_text(dec, spec, "volumeSnapshotClassName");
+    c->volume_handle = decode_text(dec, source, "volumeHandle");
+    c->source_snapshot_handle = decode_text(dec, source, "snapshotHandle");
+    c->deletes = json_is_string(dec->d, json_get(dec->d, spec, "deletionPolicy"), "Delete");
+    c->snapshot_handle = decode_text(dec, status, "snapshotHandle");
+    c->has_ready = json_get(dec->d, status, "readyToUse") != 0;
+    c->is_ready = decode_bool(dec, status, "readyToUse", false);
+    c->taken_ns = decode_int(dec, status, "creationTime", 0);
+    c->has_restore_bytes = json_get(dec->d, status, "restoreSize") != 0;
+    c->restore_bytes = decode_int(dec, status, "restoreSize", 0);
+    c->error_message = decode_text(dec, json_get(dec->d, status, "error"), "message");
 }
 
 const struct kind_info snapshot_content_kind = {
@@ -296,16 +271,13 @@ const struct kind_info snapshot_content_kind = {
 
 /* --- VolumeSnapshotClass --- */
 
-static const struct schema snapshot_class_schema = {
-    "VolumeSnapshotClass",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "driver", FIELD_STRING },
-        { "parameters", FIELD_MAP, .item = FIELD_STRING },
-        { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
-        { 0 },
-    },
+static const struct field snapshot_class_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "driver", FIELD_STRING },
+    { "parameters", FIELD_MAP, .item = FIELD_STRING },
+    { "deletionPolicy", FIELD_STRING, .go_type = "v1.DeletionPolicy" },
 };
+static const struct schema snapshot_class_schema = SCHEMA("VolumeSnapshotClass", snapshot_class_fields);
 
 static void snapshot_class_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                           struct timestamp now)
@@ -327,13 +299,13 @@ static void snapshot_class_validate(struct validation *v)
     validate_deletion_policy(v, NULL, v->object);
 }
 
-static void snapshot_class_decode(struct decoder *x, json_ref object, struct object *o)
+static void snapshot_class_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct snapshot_class *c = CONTAINER_OF(o, struct snapshot_class, obj);
 
-    c->driver = decode_text(x, object, "driver");
-    c->parameters = decode_map(x, object, "parameters");
-    c->deletes = json_is_string(x->d, json_get(x->d, object, "deletionPolicy"), "Delete");
+    c->driver = decode_text(dec, object, "driver");
+    c->parameters = decode_map(dec, object, "parameters");
+    c->deletes = json_is_string(dec->d, json_get(dec->d, object, "deletionPolicy"), "Delete");
     c->is_default = object_annotation_is(o, ANN_DEFAULT_SNAPSHOT_CLASS, "true");
 }
 

@@ -28,6 +28,7 @@ static const struct {
     [ERR_TOO_LARGE] = { 413, "RequestEntityTooLarge" },
     [ERR_TIMEOUT] = { 504, "Timeout" },
     [ERR_UNCERTAIN] = { 504, "Timeout" },
+    [ERR_INCOMPLETE] = { 500, "InternalError" },
     [ERR_UNAVAILABLE] = { 503, "ServiceUnavailable" },
     [ERR_UNSUPPORTED] = { 501, "NotImplemented" },
     [ERR_BUSY] = { 429, "TooManyRequests" },
@@ -81,23 +82,18 @@ const char *status_reason(enum err code)
 
 /* --- Reading --- */
 
-static const struct status_cause *status_read_causes(struct decoder *x, json_ref list, uint32_t *ret_count)
+static const struct status_cause *status_read_causes(struct decoder *dec, json_ref list, uint32_t *ret_count)
 {
-    struct status_cause *causes = decode_items(x, list, sizeof *causes, ret_count);
+    struct status_cause *causes = decode_items(dec, list, sizeof *causes, ret_count);
     uint32_t n = 0;
 
-    for (json_ref m = causes ? json_first(x->d, list) : 0; m; m = json_next(x->d, m))
+    for (json_ref m = causes ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
         causes[n++] = (struct status_cause){
-            .reason = decode_text(x, m, "reason"),
-            .message = decode_text(x, m, "message"),
-            .field = decode_text(x, m, "field"),
+            .reason = decode_text(dec, m, "reason"),
+            .message = decode_text(dec, m, "message"),
+            .field = decode_text(dec, m, "field"),
         };
     return causes;
-}
-
-static int status_code_of(int64_t code)
-{
-    return code > 0 && code < 1000 ? (int)code : 0;
 }
 
 int status_read(const struct json *d, json_ref v, struct arena *arena, struct status_info *ret,
@@ -105,13 +101,14 @@ int status_read(const struct json *d, json_ref v, struct arena *arena, struct st
 {
     struct decoder x = { .d = d, .arena = arena, .err = err };
     json_ref details = json_get(d, v, "details");
+    int64_t code = decode_int(&x, v, "code", 0);
     struct status_info s;
 
     if (!json_is_string(d, json_get(d, v, "kind"), "Status"))
-        return error_set(err, ERR_BAD_REQUEST, "the answer is not a Status");
+        return error_set(err, ERR_BAD_REQUEST, "the response is not a Status");
     s = (struct status_info){
         .is_success = json_is_string(d, json_get(d, v, "status"), "Success"),
-        .code = status_code_of(decode_int(&x, v, "code", 0)),
+        .code = code > 0 && code < 1000 ? (int)code : 0,
         .message = decode_text(&x, v, "message"),
         .reason = decode_text(&x, v, "reason"),
         .continue_token = decode_text(&x, json_get(d, v, "metadata"), "continue"),
@@ -147,7 +144,7 @@ int status_error(const struct status_info *s, struct error *err)
     const char *message = s->message[0] != '\0' ? s->message : s->reason;
 
     return error_set(err, code != ERR_NONE ? code : ERR_INTERNAL, "%s",
-                     message[0] != '\0' ? message : "the server refused without a word");
+                     message[0] != '\0' ? message : "the server refused the request without a message");
 }
 
 bool status_has_cause(const struct status_info *s, const char *reason)

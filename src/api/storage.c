@@ -1,7 +1,5 @@
 #include "api/storage.h"
 
-#include <assert.h>
-
 #include "api/validate.h"
 #include "base/cleanup.h"
 
@@ -28,18 +26,18 @@ static unsigned access_mode_bit(struct str name)
     return ACCESS_UNKNOWN;
 }
 
-unsigned decode_access_modes(struct decoder *x, json_ref object, const char *key)
+unsigned decode_access_modes(struct decoder *dec, json_ref object, const char *key)
 {
     unsigned modes = 0;
 
-    for (json_ref v = json_first(x->d, json_get(x->d, object, key)); v; v = json_next(x->d, v))
-        modes |= access_mode_bit(json_text(x->d, v));
+    for (json_ref v = json_first(dec->d, json_get(dec->d, object, key)); v; v = json_next(dec->d, v))
+        modes |= access_mode_bit(json_text(dec->d, v));
     return modes;
 }
 
-enum volume_mode decode_volume_mode(struct decoder *x, json_ref object)
+enum volume_mode decode_volume_mode(struct decoder *dec, json_ref object)
 {
-    return (enum volume_mode)decode_enum(x, object, "volumeMode", volume_mode_names, VOLUME_MODE_COUNT,
+    return (enum volume_mode)decode_enum(dec, object, "volumeMode", volume_mode_names, VOLUME_MODE_COUNT,
                                          VOLUME_MODE_FILESYSTEM);
 }
 

@@ -47,8 +47,8 @@ extern const char *const access_mode_names[];
 extern const char *const volume_mode_names[];
 extern const char *const reclaim_policy_names[];
 
-unsigned decode_access_modes(struct decoder *x, json_ref object, const char *key);
-enum volume_mode decode_volume_mode(struct decoder *x, json_ref object);
+unsigned decode_access_modes(struct decoder *dec, json_ref object, const char *key);
+enum volume_mode decode_volume_mode(struct decoder *dec, json_ref object);
 
 /* Access modes as `kubectl get` shows them: "RWO,RWX". */
 void access_modes_short(unsigned modes, struct buf *out);

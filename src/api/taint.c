@@ -16,77 +16,69 @@ static_assert(ARRAY_LEN(effect_names) == TAINT_EFFECT_UNKNOWN, "name every effec
 static const char *const effects_supported[] = { "NoSchedule", "PreferNoSchedule", "NoExecute", NULL };
 static const char *const operators_supported[] = { "Equal", "Exists", NULL };
 
-const struct schema taint_schema = {
-    "Taint",
-    (const struct field[]){
-        { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
-        { "value", FIELD_STRING, .number = 2 },
-        { "effect", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.TaintEffect", .number = 3 },
-        { "timeAdded", FIELD_TIME, .number = 4 },
-        { 0 },
-    },
-    .open = true,
+static const struct field taint_fields[] = {
+    { "key", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },
+    { "value", FIELD_STRING, .number = 2 },
+    { "effect", FIELD_STRING, .flags = FIELD_ALWAYS, .go_type = "v1.TaintEffect", .number = 3 },
+    { "timeAdded", FIELD_TIME, .number = 4 },
 };
+const struct schema taint_schema = SCHEMA_OPEN("Taint", taint_fields);
 
-const struct schema toleration_schema = {
-    "Toleration",
-    (const struct field[]){
-        { "key", FIELD_STRING, .number = 1 },
-        { "operator", FIELD_STRING, .go_type = "v1.TolerationOperator", .number = 2 },
-        { "value", FIELD_STRING, .number = 3 },
-        { "effect", FIELD_STRING, .go_type = "v1.TaintEffect", .number = 4 },
-        { "tolerationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 5 },
-        { 0 },
-    },
-    .open = true,
+static const struct field toleration_fields[] = {
+    { "key", FIELD_STRING, .number = 1 },
+    { "operator", FIELD_STRING, .go_type = "v1.TolerationOperator", .number = 2 },
+    { "value", FIELD_STRING, .number = 3 },
+    { "effect", FIELD_STRING, .go_type = "v1.TaintEffect", .number = 4 },
+    { "tolerationSeconds", FIELD_INT64, .flags = FIELD_POINTER, .number = 5 },
 };
+const struct schema toleration_schema = SCHEMA_OPEN("Toleration", toleration_fields);
 
 /* --- Views --- */
 
-static uint8_t decode_effect(struct decoder *x, json_ref object)
+static uint8_t decode_effect(struct decoder *dec, json_ref object)
 {
-    return (uint8_t)decode_enum(x, object, "effect", effect_names, ARRAY_LEN(effect_names),
+    return (uint8_t)decode_enum(dec, object, "effect", effect_names, ARRAY_LEN(effect_names),
                                 TAINT_EFFECT_UNKNOWN);
 }
 
-struct taints decode_taints(struct decoder *x, json_ref object, const char *key)
+struct taints decode_taints(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref list = json_get(x->d, object, key);
+    json_ref list = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    struct taint *items = decode_items(x, list, sizeof *items, &count);
+    struct taint *items = decode_items(dec, list, sizeof *items, &count);
 
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m)) {
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m)) {
         items[n++] = (struct taint){
-            .key = decode_text(x, m, "key"),
-            .value = decode_text(x, m, "value"),
-            .effect = decode_effect(x, m),
+            .key = decode_text(dec, m, "key"),
+            .value = decode_text(dec, m, "value"),
+            .effect = decode_effect(dec, m),
         };
     }
     return (struct taints){ items, count };
 }
 
-static uint8_t decode_operator(struct decoder *x, json_ref object)
+static uint8_t decode_operator(struct decoder *dec, json_ref object)
 {
     static const char *const names[] = { [TOLERATION_EQUAL] = "Equal", [TOLERATION_EXISTS] = "Exists" };
-    bool is_absent = json_get_text(x->d, object, "operator").len == 0;
+    bool is_absent = json_get_text(dec->d, object, "operator").len == 0;
 
-    return (uint8_t)decode_enum(x, object, "operator", names, ARRAY_LEN(names),
+    return (uint8_t)decode_enum(dec, object, "operator", names, ARRAY_LEN(names),
                                 is_absent ? TOLERATION_EQUAL : TOLERATION_OP_UNKNOWN);
 }
 
-struct tolerations decode_tolerations(struct decoder *x, json_ref object, const char *key)
+struct tolerations decode_tolerations(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref list = json_get(x->d, object, key);
+    json_ref list = json_get(dec->d, object, key);
     uint32_t count, n = 0;
-    struct toleration *items = decode_items(x, list, sizeof *items, &count);
+    struct toleration *items = decode_items(dec, list, sizeof *items, &count);
 
-    for (json_ref m = items ? json_first(x->d, list) : 0; m; m = json_next(x->d, m)) {
+    for (json_ref m = items ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m)) {
         items[n++] = (struct toleration){
-            .key = decode_text(x, m, "key"),
-            .value = decode_text(x, m, "value"),
-            .seconds = decode_int(x, m, "tolerationSeconds", -1),
-            .op = decode_operator(x, m),
-            .effect = decode_effect(x, m),
+            .key = decode_text(dec, m, "key"),
+            .value = decode_text(dec, m, "value"),
+            .seconds = decode_int(dec, m, "tolerationSeconds", -1),
+            .op = decode_operator(dec, m),
+            .effect = decode_effect(dec, m),
         };
     }
     return (struct tolerations){ items, count };
@@ -134,12 +126,12 @@ struct taint_key {
 
 static int taint_key_cmp(const void *a, const void *b)
 {
-    const struct taint_key *x = a, *y = b;
-    int r = str_cmp(x->key, y->key);
+    const struct taint_key *left = a, *right = b;
+    int r = str_cmp(left->key, right->key);
 
     if (r == 0)
-        r = str_cmp(x->effect, y->effect);
-    return r ? r : (x->index > y->index) - (x->index < y->index);
+        r = str_cmp(left->effect, right->effect);
+    return r ? r : (left->index > right->index) - (left->index < right->index);
 }
 
 /* Flags by index: the taint has the key and effect of an earlier one. NULL when there is nothing to

@@ -17,7 +17,6 @@ enum taint_effect {
     TAINT_PREFER_NO_SCHEDULE,
     TAINT_NO_EXECUTE,
     TAINT_EFFECT_UNKNOWN,
-    TAINT_EFFECT_COUNT,
 };
 
 enum toleration_op { TOLERATION_EQUAL, TOLERATION_EXISTS, TOLERATION_OP_UNKNOWN, TOLERATION_OP_COUNT };
@@ -49,8 +48,8 @@ struct tolerations {
 extern const struct schema taint_schema;
 extern const struct schema toleration_schema;
 
-struct taints decode_taints(struct decoder *x, json_ref object, const char *key);
-struct tolerations decode_tolerations(struct decoder *x, json_ref object, const char *key);
+struct taints decode_taints(struct decoder *dec, json_ref object, const char *key);
+struct tolerations decode_tolerations(struct decoder *dec, json_ref object, const char *key);
 
 bool toleration_matches(const struct toleration *t, const struct taint *taint);
 /* True when one of them matches. */

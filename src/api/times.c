@@ -16,18 +16,14 @@ struct time_scan {
     bool is_micro;
 };
 
-/* How Go calls RFC 3339; errors quote it and its elements. */
-static const char *scan_layout(const struct time_scan *s)
-{
-    return s->is_micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
-}
-
 static int scan_refuse(const struct time_scan *s, const char *element, struct error *err)
 {
+    /* How Go calls RFC 3339; errors quote it and its elements. */
+    const char *layout = s->is_micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
     char text[ERROR_MSG_BYTES_MAX], rest[ERROR_MSG_BYTES_MAX];
 
     return error_set(err, ERR_BAD_REQUEST, "parsing time %s as \"%s\": cannot parse %s as \"%s\"",
-                     quote(text, sizeof text, s->text), scan_layout(s), quote(rest, sizeof rest, s->rest),
+                     quote_text(text, sizeof text, s->text), layout, quote_text(rest, sizeof rest, s->rest),
                      element);
 }
 
@@ -36,7 +32,7 @@ static int scan_out_of_range(const struct time_scan *s, const char *what, struct
     char text[ERROR_MSG_BYTES_MAX];
 
     return error_set(err, ERR_BAD_REQUEST, "parsing time %s: %s out of range",
-                     quote(text, sizeof text, s->text), what);
+                     quote_text(text, sizeof text, s->text), what);
 }
 
 static bool scan_has_digit(const struct time_scan *s, size_t at)
@@ -207,7 +203,7 @@ static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret,
         return r;
     if (s.rest.len)
         return error_set(err, ERR_BAD_REQUEST, "parsing time %s: extra text: %s",
-                         quote(quoted, sizeof quoted, text), quote(rest, sizeof rest, s.rest));
+                         quote_text(quoted, sizeof quoted, text), quote_text(rest, sizeof rest, s.rest));
     if (c.year == 0)
         return scan_out_of_range(&s, "year", err);
     if (!civil_to_unix(&c, &t.seconds))

@@ -66,7 +66,7 @@ int resource_version_parse(struct str text, int64_t *ret, struct error *err)
     }
     for (size_t i = 0; i < text.len; i++)
         digits = digits && text.s[i] >= '0' && text.s[i] <= '9';
-    quote(quoted, sizeof quoted, text);
+    quote_text(quoted, sizeof quoted, text);
     return error_set(err, ERR_BAD_REQUEST,
                      "resourceVersion: Invalid value: %s: strconv.ParseUint: parsing %s: %s", quoted, quoted,
                      digits ? "value out of range" : "invalid syntax");

@@ -3,7 +3,6 @@
 #include "api/validate.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/names.h"
 #include "api/quantity.h"
@@ -86,10 +85,10 @@ struct twin {
 
 static int twin_cmp(const void *a, const void *b)
 {
-    const struct twin *x = a, *y = b;
-    int r = str_cmp(x->text, y->text);
+    const struct twin *left = a, *right = b;
+    int r = str_cmp(left->text, right->text);
 
-    return r ? r : (x->index > y->index) - (x->index < y->index);
+    return r ? r : (left->index > right->index) - (left->index < right->index);
 }
 
 static int index_cmp(const void *a, const void *b)
@@ -138,7 +137,7 @@ static uint32_t twins_sort_out(struct twin *twins, uint32_t n, uint32_t *indexes
     return found;
 }
 
-uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret)
+uint32_t validate_find_duplicates(struct validation *v, json_ref list, const char *key, const uint32_t **ret)
 {
     _cleanup_(buf_done_p) struct buf texts = BUF_INIT(v->d->bytes_max * 8);
     uint32_t count = json_count(v->d, list), n = 0, found = 0;
@@ -163,7 +162,7 @@ uint32_t validate_find_twins(struct validation *v, json_ref list, const char *ke
 void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key)
 {
     const uint32_t *twins = NULL;
-    uint32_t left = validate_find_twins(v, list, key, &twins), index = 0;
+    uint32_t left = validate_find_duplicates(v, list, key, &twins), index = 0;
 
     for (json_ref m = json_first(v->d, list); m && left; m = json_next(v->d, m), index++) {
         struct field_path item = path_index(p, index), member = path_child(&item, key);

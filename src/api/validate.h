@@ -164,9 +164,9 @@ void validate_optional_name(struct validation *v, const struct field_path *p, js
  * its member of that name (p[2].name). Items are compared as JSON; absent members are passed over. */
 void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key);
 /* The indexes, ascending, of those items; they live as long as the list of errors. */
-uint32_t validate_find_twins(struct validation *v, json_ref list, const char *key, const uint32_t **ret);
+uint32_t validate_find_duplicates(struct validation *v, json_ref list, const char *key, const uint32_t **ret);
 /* Walks along those indexes: true when index is the next of them. */
-bool twins_take(const uint32_t **twins, uint32_t *left, uint32_t index);
+bool duplicates_take(const uint32_t **twins, uint32_t *left, uint32_t index);
 /* A map of labels: keys qualified names, values label values. */
 void validate_labels(struct validation *v, const struct field_path *p, json_ref labels);
 void validate_label_selector(struct validation *v, const struct field_path *p, json_ref selector);

@@ -97,7 +97,7 @@ void validate_token_seconds(struct validation *v, const struct field_path *p, js
                        "may not specify a duration larger than 2^32 seconds");
 }
 
-bool twins_take(const uint32_t **twins, uint32_t *left, uint32_t index)
+bool duplicates_take(const uint32_t **twins, uint32_t *left, uint32_t index)
 {
     if (*left == 0 || **twins != index)
         return false;

@@ -174,7 +174,7 @@ static void add_new_texts(struct sorted now, struct sorted old, struct buf *out)
         if ((k < old.count && str_eq(old.items[k], now.items[i])) ||
             (i > 0 && str_eq(now.items[i - 1], now.items[i])))
             continue;
-        buf_addf(out, "%s%s", out->len ? ", " : "", quote(quoted, sizeof quoted, now.items[i]));
+        buf_addf(out, "%s%s", out->len ? ", " : "", quote_text(quoted, sizeof quoted, now.items[i]));
     }
 }
 

@@ -16,75 +16,62 @@ static_assert(ARRAY_LEN(phase_names) == VOLUME_PHASE_COUNT, "name every phase");
 
 /* --- Schema --- */
 
-static const struct schema volume_affinity_schema = {
-    "VolumeNodeAffinity",
-    (const struct field[]){
-        { "required", FIELD_OBJECT, .sub = &node_selector_schema, .number = 1 },
-        { 0 },
-    },
+static const struct field volume_affinity_fields[] = {
+    { "required", FIELD_OBJECT, .sub = &node_selector_schema, .number = 1 },
 };
+static const struct schema volume_affinity_schema = SCHEMA("VolumeNodeAffinity", volume_affinity_fields);
 
-const struct schema volume_spec_schema = {
-    "PersistentVolumeSpec",
-    (const struct field[]){
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
-        { "gcePersistentDisk", FIELD_OBJECT, .sub = &gce_disk_source_schema, .number = 1, .within = 2 },
-        { "awsElasticBlockStore", FIELD_OBJECT, .sub = &aws_disk_source_schema, .number = 2, .within = 2 },
-        { "hostPath", FIELD_OBJECT, .sub = &host_path_source_schema, .number = 3, .within = 2 },
-        { "glusterfs", FIELD_OBJECT, .sub = &glusterfs_source_schema, .number = 4, .within = 2 },
-        { "nfs", FIELD_OBJECT, .sub = &nfs_source_schema, .number = 5, .within = 2 },
-        { "rbd", FIELD_OBJECT, .sub = &rbd_source_schema, .number = 6, .within = 2 },
-        { "iscsi", FIELD_OBJECT, .sub = &iscsi_source_schema, .number = 7, .within = 2 },
-        { "cinder", FIELD_OBJECT, .sub = &cinder_source_schema, .number = 8, .within = 2 },
-        { "cephfs", FIELD_OBJECT, .sub = &cephfs_source_schema, .number = 9, .within = 2 },
-        { "fc", FIELD_OBJECT, .sub = &fc_source_schema, .number = 10, .within = 2 },
-        { "flocker", FIELD_OBJECT, .sub = &flocker_source_schema, .number = 11, .within = 2 },
-        { "flexVolume", FIELD_OBJECT, .sub = &flex_source_schema, .number = 12, .within = 2 },
-        { "azureFile", FIELD_OBJECT, .sub = &azure_file_source_schema, .number = 13, .within = 2 },
-        { "vsphereVolume", FIELD_OBJECT, .sub = &vsphere_source_schema, .number = 14, .within = 2 },
-        { "quobyte", FIELD_OBJECT, .sub = &quobyte_source_schema, .number = 15, .within = 2 },
-        { "azureDisk", FIELD_OBJECT, .sub = &azure_disk_source_schema, .number = 16, .within = 2 },
-        { "photonPersistentDisk", FIELD_OBJECT, .sub = &photon_source_schema, .number = 17, .within = 2 },
-        { "portworxVolume", FIELD_OBJECT, .sub = &portworx_source_schema, .number = 18, .within = 2 },
-        { "scaleIO", FIELD_OBJECT, .sub = &scale_io_source_schema, .number = 19, .within = 2 },
-        { "local", FIELD_OBJECT, .sub = &local_source_schema, .number = 20, .within = 2 },
-        { "storageos", FIELD_OBJECT, .sub = &storage_os_source_schema, .number = 21, .within = 2 },
-        { "csi", FIELD_OBJECT, .sub = &csi_source_schema, .number = 22, .within = 2 },
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
-          .number = 3 },
-        { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_GRANULAR, .number = 4 },
-        { "persistentVolumeReclaimPolicy", FIELD_STRING, .go_type = "v1.PersistentVolumeReclaimPolicy",
-          .number = 5 },
-        { "storageClassName", FIELD_STRING, .number = 6 },
-        { "mountOptions", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
-        { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode",
-          .number = 8 },
-        { "nodeAffinity", FIELD_OBJECT, .sub = &volume_affinity_schema, .number = 9 },
-        { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 10 },
-        { 0 },
-    },
+static const struct field volume_spec_fields[] = {
+    { "capacity", FIELD_MAP, .item = FIELD_QUANTITY, .number = 1 },
+    { "gcePersistentDisk", FIELD_OBJECT, .sub = &gce_disk_source_schema, .number = 1, .within = 2 },
+    { "awsElasticBlockStore", FIELD_OBJECT, .sub = &aws_disk_source_schema, .number = 2, .within = 2 },
+    { "hostPath", FIELD_OBJECT, .sub = &host_path_source_schema, .number = 3, .within = 2 },
+    { "glusterfs", FIELD_OBJECT, .sub = &glusterfs_source_schema, .number = 4, .within = 2 },
+    { "nfs", FIELD_OBJECT, .sub = &nfs_source_schema, .number = 5, .within = 2 },
+    { "rbd", FIELD_OBJECT, .sub = &rbd_source_schema, .number = 6, .within = 2 },
+    { "iscsi", FIELD_OBJECT, .sub = &iscsi_source_schema, .number = 7, .within = 2 },
+    { "cinder", FIELD_OBJECT, .sub = &cinder_source_schema, .number = 8, .within = 2 },
+    { "cephfs", FIELD_OBJECT, .sub = &cephfs_source_schema, .number = 9, .within = 2 },
+    { "fc", FIELD_OBJECT, .sub = &fc_source_schema, .number = 10, .within = 2 },
+    { "flocker", FIELD_OBJECT, .sub = &flocker_source_schema, .number = 11, .within = 2 },
+    { "flexVolume", FIELD_OBJECT, .sub = &flex_source_schema, .number = 12, .within = 2 },
+    { "azureFile", FIELD_OBJECT, .sub = &azure_file_source_schema, .number = 13, .within = 2 },
+    { "vsphereVolume", FIELD_OBJECT, .sub = &vsphere_source_schema, .number = 14, .within = 2 },
+    { "quobyte", FIELD_OBJECT, .sub = &quobyte_source_schema, .number = 15, .within = 2 },
+    { "azureDisk", FIELD_OBJECT, .sub = &azure_disk_source_schema, .number = 16, .within = 2 },
+    { "photonPersistentDisk", FIELD_OBJECT, .sub = &photon_source_schema, .number = 17, .within = 2 },
+    { "portworxVolume", FIELD_OBJECT, .sub = &portworx_source_schema, .number = 18, .within = 2 },
+    { "scaleIO", FIELD_OBJECT, .sub = &scale_io_source_schema, .number = 19, .within = 2 },
+    { "local", FIELD_OBJECT, .sub = &local_source_schema, .number = 20, .within = 2 },
+    { "storageos", FIELD_OBJECT, .sub = &storage_os_source_schema, .number = 21, .within = 2 },
+    { "csi", FIELD_OBJECT, .sub = &csi_source_schema, .number = 22, .within = 2 },
+    { "accessModes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.PersistentVolumeAccessMode",
+      .number = 3 },
+    { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema, .flags = FIELD_GRANULAR, .number = 4 },
+    { "persistentVolumeReclaimPolicy", FIELD_STRING, .go_type = "v1.PersistentVolumeReclaimPolicy",
+      .number = 5 },
+    { "storageClassName", FIELD_STRING, .number = 6 },
+    { "mountOptions", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
+    { "volumeMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.PersistentVolumeMode", .number = 8 },
+    { "nodeAffinity", FIELD_OBJECT, .sub = &volume_affinity_schema, .number = 9 },
+    { "volumeAttributesClassName", FIELD_STRING, .flags = FIELD_POINTER, .number = 10 },
 };
+const struct schema volume_spec_schema = SCHEMA("PersistentVolumeSpec", volume_spec_fields);
 
-static const struct schema volume_status_schema = {
-    "PersistentVolumeStatus",
-    (const struct field[]){
-        { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumePhase", .number = 1 },
-        { "message", FIELD_STRING, .number = 2 },
-        { "reason", FIELD_STRING, .number = 3 },
-        { "lastPhaseTransitionTime", FIELD_TIME, .number = 4 },
-        { 0 },
-    },
+static const struct field volume_status_fields[] = {
+    { "phase", FIELD_STRING, .go_type = "v1.PersistentVolumePhase", .number = 1 },
+    { "message", FIELD_STRING, .number = 2 },
+    { "reason", FIELD_STRING, .number = 3 },
+    { "lastPhaseTransitionTime", FIELD_TIME, .number = 4 },
 };
+static const struct schema volume_status_schema = SCHEMA("PersistentVolumeStatus", volume_status_fields);
 
-static const struct schema volume_schema = {
-    "PersistentVolume",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &volume_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
-        { "status", FIELD_OBJECT, .sub = &volume_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
-        { 0 },
-    },
+static const struct field volume_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &volume_spec_schema, .flags = FIELD_ALWAYS, .number = 2 },
+    { "status", FIELD_OBJECT, .sub = &volume_status_schema, .flags = FIELD_ALWAYS, .number = 3 },
 };
+static const struct schema volume_schema = SCHEMA("PersistentVolume", volume_fields);
 
 /* --- Defaults, and what the server sees to itself --- */
 
@@ -182,13 +169,6 @@ static bool path_is_root(struct str path)
     return depth == 0;
 }
 
-static void validate_recycled_root(struct validation *v, const struct field_path *p, json_ref spec)
-{
-    if (json_is_string(v->d, json_get(v->d, spec, "persistentVolumeReclaimPolicy"), "Recycle") &&
-        path_is_root(json_get_text(v->d, json_get(v->d, spec, "hostPath"), "path")))
-        errors_forbidden(v->errors, p, "may not be 'recycle' for a hostPath mount of '/'");
-}
-
 static void validate_attributes_class(struct validation *v, const struct field_path *p, json_ref spec)
 {
     struct field_path at = path_child(p, "volumeAttributesClassName"), csi = path_child(p, "csi");
@@ -274,7 +254,9 @@ enum volume_source_kind validate_volume_spec(struct validation *v, const struct 
     source = validate_volume_source(v, p, spec);
     if (source == SOURCE_LOCAL && !affinity)
         errors_required(v->errors, &affinity_at, "Local volume requires node affinity");
-    validate_recycled_root(v, &policy, spec);
+    if (json_is_string(v->d, json_get(v->d, spec, "persistentVolumeReclaimPolicy"), "Recycle") &&
+        path_is_root(json_get_text(v->d, json_get(v->d, spec, "hostPath"), "path")))
+        errors_forbidden(v->errors, &policy, "may not be 'recycle' for a hostPath mount of '/'");
     if (is_inline)
         refuse_inline(v, p, spec, "storageClassName");
     else
@@ -303,7 +285,8 @@ static bool csi_gained_expand_secret(const struct json *d, json_ref now, json_re
 
     if (!now || !old || json_get(d, old, secret) || !json_get(d, now, secret))
         return false;
-    for (const struct field *f = csi_source_schema.fields; f->name; f++)
+    for (const struct field *f = csi_source_schema.fields;
+         f < csi_source_schema.fields + csi_source_schema.fields_count; f++)
         if (strcmp(f->name, secret) != 0 &&
             !json_equal(d, json_get(d, now, f->name), json_get(d, old, f->name)))
             return false;
@@ -411,49 +394,49 @@ enum volume_phase volume_phase_parse(struct str name)
     return (enum volume_phase)name_index(name, phase_names, VOLUME_PHASE_COUNT, VOLUME_PHASE_UNSET);
 }
 
-static struct claim_ref decode_claim_ref(struct decoder *x, json_ref spec)
+static struct claim_ref decode_claim_ref(struct decoder *dec, json_ref spec)
 {
-    json_ref ref = json_get(x->d, spec, "claimRef");
+    json_ref ref = json_get(dec->d, spec, "claimRef");
 
     return (struct claim_ref){
-        .ns = decode_text(x, ref, "namespace"),
-        .name = decode_text(x, ref, "name"),
-        .uid = decode_text(x, ref, "uid"),
-        .revision = decode_text(x, ref, "resourceVersion"),
+        .ns = decode_text(dec, ref, "namespace"),
+        .name = decode_text(dec, ref, "name"),
+        .uid = decode_text(dec, ref, "uid"),
+        .revision = decode_text(dec, ref, "resourceVersion"),
         .is_set = ref != 0,
     };
 }
 
 /* A policy that is not there is the one that keeps data; a foreign one is nobody's to act on. */
-static enum reclaim_policy decode_reclaim_policy(struct decoder *x, json_ref spec)
+static enum reclaim_policy decode_reclaim_policy(struct decoder *dec, json_ref spec)
 {
-    if (!json_get(x->d, spec, "persistentVolumeReclaimPolicy"))
+    if (!json_get(dec->d, spec, "persistentVolumeReclaimPolicy"))
         return RECLAIM_RETAIN;
-    return (enum reclaim_policy)decode_enum(x, spec, "persistentVolumeReclaimPolicy", reclaim_policy_names,
+    return (enum reclaim_policy)decode_enum(dec, spec, "persistentVolumeReclaimPolicy", reclaim_policy_names,
                                             RECLAIM_UNKNOWN, RECLAIM_UNKNOWN);
 }
 
-static void volume_decode(struct decoder *x, json_ref object, struct object *o)
+static void volume_decode(struct decoder *dec, json_ref object, struct object *o)
 {
     struct volume *v = CONTAINER_OF(o, struct volume, obj);
-    json_ref spec = json_get(x->d, object, "spec"), status = json_get(x->d, object, "status");
+    json_ref spec = json_get(dec->d, object, "spec"), status = json_get(dec->d, object, "status");
     const char *beta_class = object_annotation(o, ANN_CLASS_BETA);
 
-    v->has_capacity = decode_storage(x, spec, "capacity", &v->capacity);
-    v->source = decode_volume_source(x, spec);
-    v->claim = decode_claim_ref(x, spec);
-    v->spec_class = decode_text(x, spec, "storageClassName");
+    v->has_capacity = decode_storage(dec, spec, "capacity", &v->capacity);
+    v->source = decode_volume_source(dec, spec);
+    v->claim = decode_claim_ref(dec, spec);
+    v->spec_class = decode_text(dec, spec, "storageClassName");
     v->class = beta_class ? beta_class : v->spec_class;
-    v->attributes_class = decode_text(x, spec, "volumeAttributesClassName");
-    v->affinity = decode_node_selector(x, json_get(x->d, spec, "nodeAffinity"), "required");
-    v->mount_options = decode_texts(x, spec, "mountOptions");
-    v->modes = (uint8_t)decode_access_modes(x, spec, "accessModes");
-    v->mode = (uint8_t)decode_volume_mode(x, spec);
-    v->reclaim = (uint8_t)decode_reclaim_policy(x, spec);
-    v->phase = (uint8_t)volume_phase_parse(json_get_text(x->d, status, "phase"));
-    v->message = decode_text(x, status, "message");
-    v->reason = decode_text(x, status, "reason");
-    (void)decode_time(x, status, "lastPhaseTransitionTime", &v->phase_since); /* zero when absent */
+    v->attributes_class = decode_text(dec, spec, "volumeAttributesClassName");
+    v->affinity = decode_node_selector(dec, json_get(dec->d, spec, "nodeAffinity"), "required");
+    v->mount_options = decode_texts(dec, spec, "mountOptions");
+    v->modes = (uint8_t)decode_access_modes(dec, spec, "accessModes");
+    v->mode = (uint8_t)decode_volume_mode(dec, spec);
+    v->reclaim = (uint8_t)decode_reclaim_policy(dec, spec);
+    v->phase = (uint8_t)volume_phase_parse(json_get_text(dec->d, status, "phase"));
+    v->message = decode_text(dec, status, "message");
+    v->reason = decode_text(dec, status, "reason");
+    (void)decode_time(dec, status, "lastPhaseTransitionTime", &v->phase_since); /* zero when absent */
 }
 
 const struct kind_info volume_kind = {

@@ -8,279 +8,213 @@
 
 /* --- Schemas, in the API's own order of fields --- */
 
-#define SECRET_REF(name, number_)                                                \
-    {                                                                            \
-        name, FIELD_OBJECT, .sub = &secret_reference_schema, .number = (number_) \
-    }
-#define MUST(name, number_)                                            \
-    {                                                                  \
-        name, FIELD_STRING, .flags = FIELD_ALWAYS, .number = (number_) \
-    }
+/* clang-format off */
+#define SECRET_REF(name, number_) { name, FIELD_OBJECT, .sub = &secret_reference_schema, .number = (number_) }
+#define MUST(name, number_) { name, FIELD_STRING, .flags = FIELD_ALWAYS, .number = (number_) }
+/* clang-format on */
 
-const struct schema host_path_source_schema = {
-    "HostPathVolumeSource",
-    (const struct field[]){
-        MUST("path", 1),
-        { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType", .number = 2 },
-        { 0 },
-    },
+static const struct field host_path_source_fields[] = {
+    MUST("path", 1),
+    { "type", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.HostPathType", .number = 2 },
 };
+const struct schema host_path_source_schema = SCHEMA("HostPathVolumeSource", host_path_source_fields);
 
-const struct schema gce_disk_source_schema = {
-    "GCEPersistentDiskVolumeSource",
-    (const struct field[]){
-        MUST("pdName", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { "partition", FIELD_INT32, .number = 3 },
-        { "readOnly", FIELD_BOOL, .number = 4 },
-        { 0 },
-    },
+static const struct field gce_disk_source_fields[] = {
+    MUST("pdName", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    { "partition", FIELD_INT32, .number = 3 },
+    { "readOnly", FIELD_BOOL, .number = 4 },
 };
+const struct schema gce_disk_source_schema = SCHEMA("GCEPersistentDiskVolumeSource", gce_disk_source_fields);
 
-const struct schema aws_disk_source_schema = {
-    "AWSElasticBlockStoreVolumeSource",
-    (const struct field[]){
-        MUST("volumeID", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { "partition", FIELD_INT32, .number = 3 },
-        { "readOnly", FIELD_BOOL, .number = 4 },
-        { 0 },
-    },
+static const struct field aws_disk_source_fields[] = {
+    MUST("volumeID", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    { "partition", FIELD_INT32, .number = 3 },
+    { "readOnly", FIELD_BOOL, .number = 4 },
 };
+const struct schema aws_disk_source_schema =
+    SCHEMA("AWSElasticBlockStoreVolumeSource", aws_disk_source_fields);
 
-const struct schema glusterfs_source_schema = {
-    "GlusterfsPersistentVolumeSource",
-    (const struct field[]){
-        MUST("endpoints", 1),
-        MUST("path", 2),
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { "endpointsNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
-        { 0 },
-    },
+static const struct field glusterfs_source_fields[] = {
+    MUST("endpoints", 1),
+    MUST("path", 2),
+    { "readOnly", FIELD_BOOL, .number = 3 },
+    { "endpointsNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
 };
+const struct schema glusterfs_source_schema =
+    SCHEMA("GlusterfsPersistentVolumeSource", glusterfs_source_fields);
 
-const struct schema flocker_source_schema = {
-    "FlockerVolumeSource",
-    (const struct field[]){
-        { "datasetName", FIELD_STRING, .number = 1 },
-        { "datasetUUID", FIELD_STRING, .number = 2 },
-        { 0 },
-    },
+static const struct field flocker_source_fields[] = {
+    { "datasetName", FIELD_STRING, .number = 1 },
+    { "datasetUUID", FIELD_STRING, .number = 2 },
 };
+const struct schema flocker_source_schema = SCHEMA("FlockerVolumeSource", flocker_source_fields);
 
-const struct schema nfs_source_schema = {
-    "NFSVolumeSource",
-    (const struct field[]){
-        MUST("server", 1),
-        MUST("path", 2),
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { 0 },
-    },
+static const struct field nfs_source_fields[] = {
+    MUST("server", 1),
+    MUST("path", 2),
+    { "readOnly", FIELD_BOOL, .number = 3 },
 };
+const struct schema nfs_source_schema = SCHEMA("NFSVolumeSource", nfs_source_fields);
 
-const struct schema rbd_source_schema = {
-    "RBDPersistentVolumeSource",
-    (const struct field[]){
-        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
-        MUST("image", 2),
-        { "fsType", FIELD_STRING, .number = 3 },
-        { "pool", FIELD_STRING, .number = 4 },
-        { "user", FIELD_STRING, .number = 5 },
-        { "keyring", FIELD_STRING, .number = 6 },
-        SECRET_REF("secretRef", 7),
-        { "readOnly", FIELD_BOOL, .number = 8 },
-        { 0 },
-    },
+static const struct field rbd_source_fields[] = {
+    { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+    MUST("image", 2),
+    { "fsType", FIELD_STRING, .number = 3 },
+    { "pool", FIELD_STRING, .number = 4 },
+    { "user", FIELD_STRING, .number = 5 },
+    { "keyring", FIELD_STRING, .number = 6 },
+    SECRET_REF("secretRef", 7),
+    { "readOnly", FIELD_BOOL, .number = 8 },
 };
+const struct schema rbd_source_schema = SCHEMA("RBDPersistentVolumeSource", rbd_source_fields);
 
-const struct schema quobyte_source_schema = {
-    "QuobyteVolumeSource",
-    (const struct field[]){
-        MUST("registry", 1),
-        MUST("volume", 2),
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { "user", FIELD_STRING, .number = 4 },
-        { "group", FIELD_STRING, .number = 5 },
-        { "tenant", FIELD_STRING, .number = 6 },
-        { 0 },
-    },
+static const struct field quobyte_source_fields[] = {
+    MUST("registry", 1),
+    MUST("volume", 2),
+    { "readOnly", FIELD_BOOL, .number = 3 },
+    { "user", FIELD_STRING, .number = 4 },
+    { "group", FIELD_STRING, .number = 5 },
+    { "tenant", FIELD_STRING, .number = 6 },
 };
+const struct schema quobyte_source_schema = SCHEMA("QuobyteVolumeSource", quobyte_source_fields);
 
-const struct schema cephfs_source_schema = {
-    "CephFSPersistentVolumeSource",
-    (const struct field[]){
-        { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
-        { "path", FIELD_STRING, .number = 2 },
-        { "user", FIELD_STRING, .number = 3 },
-        { "secretFile", FIELD_STRING, .number = 4 },
-        SECRET_REF("secretRef", 5),
-        { "readOnly", FIELD_BOOL, .number = 6 },
-        { 0 },
-    },
+static const struct field cephfs_source_fields[] = {
+    { "monitors", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+    { "path", FIELD_STRING, .number = 2 },
+    { "user", FIELD_STRING, .number = 3 },
+    { "secretFile", FIELD_STRING, .number = 4 },
+    SECRET_REF("secretRef", 5),
+    { "readOnly", FIELD_BOOL, .number = 6 },
 };
+const struct schema cephfs_source_schema = SCHEMA("CephFSPersistentVolumeSource", cephfs_source_fields);
 
-const struct schema iscsi_source_schema = {
-    "ISCSIPersistentVolumeSource",
-    (const struct field[]){
-        MUST("targetPortal", 1),
-        MUST("iqn", 2),
-        { "lun", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 3 },
-        { "iscsiInterface", FIELD_STRING, .number = 4 },
-        { "fsType", FIELD_STRING, .number = 5 },
-        { "readOnly", FIELD_BOOL, .number = 6 },
-        { "portals", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
-        { "chapAuthDiscovery", FIELD_BOOL, .number = 8 },
-        { "chapAuthSession", FIELD_BOOL, .number = 11 },
-        SECRET_REF("secretRef", 10),
-        { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER, .number = 12 },
-        { 0 },
-    },
+static const struct field iscsi_source_fields[] = {
+    MUST("targetPortal", 1),
+    MUST("iqn", 2),
+    { "lun", FIELD_INT32, .flags = FIELD_ALWAYS, .number = 3 },
+    { "iscsiInterface", FIELD_STRING, .number = 4 },
+    { "fsType", FIELD_STRING, .number = 5 },
+    { "readOnly", FIELD_BOOL, .number = 6 },
+    { "portals", FIELD_LIST, .item = FIELD_STRING, .number = 7 },
+    { "chapAuthDiscovery", FIELD_BOOL, .number = 8 },
+    { "chapAuthSession", FIELD_BOOL, .number = 11 },
+    SECRET_REF("secretRef", 10),
+    { "initiatorName", FIELD_STRING, .flags = FIELD_POINTER, .number = 12 },
 };
+const struct schema iscsi_source_schema = SCHEMA("ISCSIPersistentVolumeSource", iscsi_source_fields);
 
-const struct schema cinder_source_schema = {
-    "CinderPersistentVolumeSource",
-    (const struct field[]){
-        MUST("volumeID", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        SECRET_REF("secretRef", 4),
-        { 0 },
-    },
+static const struct field cinder_source_fields[] = {
+    MUST("volumeID", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    { "readOnly", FIELD_BOOL, .number = 3 },
+    SECRET_REF("secretRef", 4),
 };
+const struct schema cinder_source_schema = SCHEMA("CinderPersistentVolumeSource", cinder_source_fields);
 
-const struct schema fc_source_schema = {
-    "FCVolumeSource",
-    (const struct field[]){
-        { "targetWWNs", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
-        { "lun", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
-        { "fsType", FIELD_STRING, .number = 3 },
-        { "readOnly", FIELD_BOOL, .number = 4 },
-        { "wwids", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
-        { 0 },
-    },
+static const struct field fc_source_fields[] = {
+    { "targetWWNs", FIELD_LIST, .item = FIELD_STRING, .number = 1 },
+    { "lun", FIELD_INT32, .flags = FIELD_POINTER, .number = 2 },
+    { "fsType", FIELD_STRING, .number = 3 },
+    { "readOnly", FIELD_BOOL, .number = 4 },
+    { "wwids", FIELD_LIST, .item = FIELD_STRING, .number = 5 },
 };
+const struct schema fc_source_schema = SCHEMA("FCVolumeSource", fc_source_fields);
 
-const struct schema flex_source_schema = {
-    "FlexPersistentVolumeSource",
-    (const struct field[]){
-        MUST("driver", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        SECRET_REF("secretRef", 3),
-        { "readOnly", FIELD_BOOL, .number = 4 },
-        { "options", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
-        { 0 },
-    },
+static const struct field flex_source_fields[] = {
+    MUST("driver", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    SECRET_REF("secretRef", 3),
+    { "readOnly", FIELD_BOOL, .number = 4 },
+    { "options", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
 };
+const struct schema flex_source_schema = SCHEMA("FlexPersistentVolumeSource", flex_source_fields);
 
-const struct schema azure_file_source_schema = {
-    "AzureFilePersistentVolumeSource",
-    (const struct field[]){
-        MUST("secretName", 1),
-        MUST("shareName", 2),
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { "secretNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
-        { 0 },
-    },
+static const struct field azure_file_source_fields[] = {
+    MUST("secretName", 1),
+    MUST("shareName", 2),
+    { "readOnly", FIELD_BOOL, .number = 3 },
+    { "secretNamespace", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
 };
+const struct schema azure_file_source_schema =
+    SCHEMA("AzureFilePersistentVolumeSource", azure_file_source_fields);
 
-const struct schema vsphere_source_schema = {
-    "VsphereVirtualDiskVolumeSource",
-    (const struct field[]){
-        MUST("volumePath", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { "storagePolicyName", FIELD_STRING, .number = 3 },
-        { "storagePolicyID", FIELD_STRING, .number = 4 },
-        { 0 },
-    },
+static const struct field vsphere_source_fields[] = {
+    MUST("volumePath", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    { "storagePolicyName", FIELD_STRING, .number = 3 },
+    { "storagePolicyID", FIELD_STRING, .number = 4 },
 };
+const struct schema vsphere_source_schema = SCHEMA("VsphereVirtualDiskVolumeSource", vsphere_source_fields);
 
-const struct schema photon_source_schema = {
-    "PhotonPersistentDiskVolumeSource",
-    (const struct field[]){
-        MUST("pdID", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { 0 },
-    },
+static const struct field photon_source_fields[] = {
+    MUST("pdID", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
 };
+const struct schema photon_source_schema = SCHEMA("PhotonPersistentDiskVolumeSource", photon_source_fields);
 
-const struct schema portworx_source_schema = {
-    "PortworxVolumeSource",
-    (const struct field[]){
-        MUST("volumeID", 1),
-        { "fsType", FIELD_STRING, .number = 2 },
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { 0 },
-    },
+static const struct field portworx_source_fields[] = {
+    MUST("volumeID", 1),
+    { "fsType", FIELD_STRING, .number = 2 },
+    { "readOnly", FIELD_BOOL, .number = 3 },
 };
+const struct schema portworx_source_schema = SCHEMA("PortworxVolumeSource", portworx_source_fields);
 
-const struct schema azure_disk_source_schema = {
-    "AzureDiskVolumeSource",
-    (const struct field[]){
-        MUST("diskName", 1),
-        MUST("diskURI", 2),
-        { "cachingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskCachingMode",
-          .number = 3 },
-        { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
-        { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
-        { "kind", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskKind", .number = 6 },
-        { 0 },
-    },
+static const struct field azure_disk_source_fields[] = {
+    MUST("diskName", 1),
+    MUST("diskURI", 2),
+    { "cachingMode", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskCachingMode",
+      .number = 3 },
+    { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 4 },
+    { "readOnly", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
+    { "kind", FIELD_STRING, .flags = FIELD_POINTER, .go_type = "v1.AzureDataDiskKind", .number = 6 },
 };
+const struct schema azure_disk_source_schema = SCHEMA("AzureDiskVolumeSource", azure_disk_source_fields);
 
-const struct schema scale_io_source_schema = {
-    "ScaleIOPersistentVolumeSource",
-    (const struct field[]){
-        MUST("gateway", 1),
-        MUST("system", 2),
-        SECRET_REF("secretRef", 3),
-        { "sslEnabled", FIELD_BOOL, .number = 4 },
-        { "protectionDomain", FIELD_STRING, .number = 5 },
-        { "storagePool", FIELD_STRING, .number = 6 },
-        { "storageMode", FIELD_STRING, .number = 7 },
-        { "volumeName", FIELD_STRING, .number = 8 },
-        { "fsType", FIELD_STRING, .number = 9 },
-        { "readOnly", FIELD_BOOL, .number = 10 },
-        { 0 },
-    },
+static const struct field scale_io_source_fields[] = {
+    MUST("gateway", 1),
+    MUST("system", 2),
+    SECRET_REF("secretRef", 3),
+    { "sslEnabled", FIELD_BOOL, .number = 4 },
+    { "protectionDomain", FIELD_STRING, .number = 5 },
+    { "storagePool", FIELD_STRING, .number = 6 },
+    { "storageMode", FIELD_STRING, .number = 7 },
+    { "volumeName", FIELD_STRING, .number = 8 },
+    { "fsType", FIELD_STRING, .number = 9 },
+    { "readOnly", FIELD_BOOL, .number = 10 },
 };
+const struct schema scale_io_source_schema = SCHEMA("ScaleIOPersistentVolumeSource", scale_io_source_fields);
 
-const struct schema local_source_schema = {
-    "LocalVolumeSource",
-    (const struct field[]){
-        MUST("path", 1),
-        { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
-        { 0 },
-    },
+static const struct field local_source_fields[] = {
+    MUST("path", 1),
+    { "fsType", FIELD_STRING, .flags = FIELD_POINTER, .number = 2 },
 };
+const struct schema local_source_schema = SCHEMA("LocalVolumeSource", local_source_fields);
 
-const struct schema storage_os_source_schema = {
-    "StorageOSPersistentVolumeSource",
-    (const struct field[]){
-        { "volumeName", FIELD_STRING, .number = 1 },
-        { "volumeNamespace", FIELD_STRING, .number = 2 },
-        { "fsType", FIELD_STRING, .number = 3 },
-        { "readOnly", FIELD_BOOL, .number = 4 },
-        { "secretRef", FIELD_OBJECT, .sub = &object_reference_schema, .number = 5 },
-        { 0 },
-    },
+static const struct field storage_os_source_fields[] = {
+    { "volumeName", FIELD_STRING, .number = 1 },
+    { "volumeNamespace", FIELD_STRING, .number = 2 },
+    { "fsType", FIELD_STRING, .number = 3 },
+    { "readOnly", FIELD_BOOL, .number = 4 },
+    { "secretRef", FIELD_OBJECT, .sub = &object_reference_schema, .number = 5 },
 };
+const struct schema storage_os_source_schema =
+    SCHEMA("StorageOSPersistentVolumeSource", storage_os_source_fields);
 
-const struct schema csi_source_schema = {
-    "CSIPersistentVolumeSource",
-    (const struct field[]){
-        MUST("driver", 1),
-        MUST("volumeHandle", 2),
-        { "readOnly", FIELD_BOOL, .number = 3 },
-        { "fsType", FIELD_STRING, .number = 4 },
-        { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
-        SECRET_REF("controllerPublishSecretRef", 6),
-        SECRET_REF("nodeStageSecretRef", 7),
-        SECRET_REF("nodePublishSecretRef", 8),
-        SECRET_REF("controllerExpandSecretRef", 9),
-        SECRET_REF("nodeExpandSecretRef", 10),
-        { 0 },
-    },
+static const struct field csi_source_fields[] = {
+    MUST("driver", 1),
+    MUST("volumeHandle", 2),
+    { "readOnly", FIELD_BOOL, .number = 3 },
+    { "fsType", FIELD_STRING, .number = 4 },
+    { "volumeAttributes", FIELD_MAP, .item = FIELD_STRING, .number = 5 },
+    SECRET_REF("controllerPublishSecretRef", 6),
+    SECRET_REF("nodeStageSecretRef", 7),
+    SECRET_REF("nodePublishSecretRef", 8),
+    SECRET_REF("controllerExpandSecretRef", 9),
+    SECRET_REF("nodeExpandSecretRef", 10),
 };
+const struct schema csi_source_schema = SCHEMA("CSIPersistentVolumeSource", csi_source_fields);
 
 /* --- Defaults --- */
 
@@ -317,13 +251,9 @@ static void default_scale_io(struct json *d, json_ref source)
 
 /* --- The table --- */
 
-#define REQUIRED(...)                 \
-    .required = (const char *const[]) \
-    {                                 \
-        __VA_ARGS__, NULL             \
-    }
-
 /* clang-format off */
+#define REQUIRED(...) .required = (const char *const[]){ __VA_ARGS__, NULL }
+
 const struct volume_source_info volume_sources[SOURCE_COUNT] = {
     [SOURCE_HOST_PATH] = { "hostPath", &host_path_source_schema, REQUIRED("path"),
                            .validate = validate_host_path, .set_defaults = default_host_path },
@@ -387,96 +317,96 @@ void default_volume_source(struct json *d, json_ref spec)
 
 /* --- Decoding --- */
 
-static struct secret_ref decode_secret_ref(struct decoder *x, json_ref object, const char *key)
+static struct secret_ref decode_secret_ref(struct decoder *dec, json_ref object, const char *key)
 {
-    json_ref v = json_get(x->d, object, key);
+    json_ref v = json_get(dec->d, object, key);
 
-    return (struct secret_ref){ decode_text(x, v, "namespace"), decode_text(x, v, "name") };
+    return (struct secret_ref){ decode_text(dec, v, "namespace"), decode_text(dec, v, "name") };
 }
 
-static const struct host_path_source *decode_host_path(struct decoder *x, json_ref v)
+static const struct host_path_source *decode_host_path(struct decoder *dec, json_ref v)
 {
-    struct host_path_source *s = decode_new(x, v, sizeof *s);
+    struct host_path_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
-        *s = (struct host_path_source){ decode_text(x, v, "path"), decode_text(x, v, "type") };
+        *s = (struct host_path_source){ decode_text(dec, v, "path"), decode_text(dec, v, "type") };
     return s;
 }
 
-static const struct local_source *decode_local(struct decoder *x, json_ref v)
+static const struct local_source *decode_local(struct decoder *dec, json_ref v)
 {
-    struct local_source *s = decode_new(x, v, sizeof *s);
+    struct local_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
-        *s = (struct local_source){ decode_text(x, v, "path"), decode_text(x, v, "fsType") };
+        *s = (struct local_source){ decode_text(dec, v, "path"), decode_text(dec, v, "fsType") };
     return s;
 }
 
-static const struct nfs_source *decode_nfs(struct decoder *x, json_ref v)
+static const struct nfs_source *decode_nfs(struct decoder *dec, json_ref v)
 {
-    struct nfs_source *s = decode_new(x, v, sizeof *s);
+    struct nfs_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
         *s = (struct nfs_source){
-            .server = decode_text(x, v, "server"),
-            .path = decode_text(x, v, "path"),
-            .is_read_only = decode_bool(x, v, "readOnly", false),
+            .server = decode_text(dec, v, "server"),
+            .path = decode_text(dec, v, "path"),
+            .is_read_only = decode_bool(dec, v, "readOnly", false),
         };
     return s;
 }
 
-static const struct iscsi_source *decode_iscsi(struct decoder *x, json_ref v)
+static const struct iscsi_source *decode_iscsi(struct decoder *dec, json_ref v)
 {
-    struct iscsi_source *s = decode_new(x, v, sizeof *s);
+    struct iscsi_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
         *s = (struct iscsi_source){
-            .portal = decode_text(x, v, "targetPortal"),
-            .portals = decode_texts(x, v, "portals"),
-            .iqn = decode_text(x, v, "iqn"),
-            .interface = decode_text(x, v, "iscsiInterface"),
-            .initiator_name = decode_text(x, v, "initiatorName"),
-            .fs_type = decode_text(x, v, "fsType"),
-            .secret = decode_secret_ref(x, v, "secretRef"),
-            .lun = (int32_t)decode_int(x, v, "lun", 0),
-            .is_read_only = decode_bool(x, v, "readOnly", false),
-            .chap_discovery = decode_bool(x, v, "chapAuthDiscovery", false),
-            .chap_session = decode_bool(x, v, "chapAuthSession", false),
+            .portal = decode_text(dec, v, "targetPortal"),
+            .portals = decode_texts(dec, v, "portals"),
+            .iqn = decode_text(dec, v, "iqn"),
+            .interface = decode_text(dec, v, "iscsiInterface"),
+            .initiator_name = decode_text(dec, v, "initiatorName"),
+            .fs_type = decode_text(dec, v, "fsType"),
+            .secret = decode_secret_ref(dec, v, "secretRef"),
+            .lun = (int32_t)decode_int(dec, v, "lun", 0),
+            .is_read_only = decode_bool(dec, v, "readOnly", false),
+            .chap_discovery = decode_bool(dec, v, "chapAuthDiscovery", false),
+            .chap_session = decode_bool(dec, v, "chapAuthSession", false),
         };
     return s;
 }
 
-static const struct fc_source *decode_fc(struct decoder *x, json_ref v)
+static const struct fc_source *decode_fc(struct decoder *dec, json_ref v)
 {
-    struct fc_source *s = decode_new(x, v, sizeof *s);
+    struct fc_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
         *s = (struct fc_source){
-            .wwns = decode_texts(x, v, "targetWWNs"),
-            .wwids = decode_texts(x, v, "wwids"),
-            .fs_type = decode_text(x, v, "fsType"),
-            .lun = (int32_t)decode_int(x, v, "lun", -1),
-            .is_read_only = decode_bool(x, v, "readOnly", false),
+            .wwns = decode_texts(dec, v, "targetWWNs"),
+            .wwids = decode_texts(dec, v, "wwids"),
+            .fs_type = decode_text(dec, v, "fsType"),
+            .lun = (int32_t)decode_int(dec, v, "lun", -1),
+            .is_read_only = decode_bool(dec, v, "readOnly", false),
         };
     return s;
 }
 
-static const struct flex_source *decode_flex(struct decoder *x, json_ref v)
+static const struct flex_source *decode_flex(struct decoder *dec, json_ref v)
 {
-    struct flex_source *s = decode_new(x, v, sizeof *s);
+    struct flex_source *s = decode_new(dec, v, sizeof *s);
 
     if (s)
         *s = (struct flex_source){
-            .driver = decode_text(x, v, "driver"),
-            .fs_type = decode_text(x, v, "fsType"),
-            .secret = decode_secret_ref(x, v, "secretRef"),
-            .options = decode_map(x, v, "options"),
-            .is_read_only = decode_bool(x, v, "readOnly", false),
+            .driver = decode_text(dec, v, "driver"),
+            .fs_type = decode_text(dec, v, "fsType"),
+            .secret = decode_secret_ref(dec, v, "secretRef"),
+            .options = decode_map(dec, v, "options"),
+            .is_read_only = decode_bool(dec, v, "readOnly", false),
         };
     return s;
 }
 
-static const struct csi_source *decode_csi(struct decoder *x, json_ref v)
+static const struct csi_source *decode_csi(struct decoder *dec, json_ref v)
 {
     static const char *const secrets[] = {
         [CSI_SECRET_CONTROLLER_PUBLISH] = "controllerPublishSecretRef",
@@ -486,38 +416,38 @@ static const struct csi_source *decode_csi(struct decoder *x, json_ref v)
         [CSI_SECRET_NODE_EXPAND] = "nodeExpandSecretRef",
     };
     static_assert(ARRAY_LEN(secrets) == CSI_SECRET_COUNT, "name every secret");
-    struct csi_source *s = decode_new(x, v, sizeof *s);
+    struct csi_source *s = decode_new(dec, v, sizeof *s);
 
     if (!s)
         return NULL;
-    s->driver = decode_text(x, v, "driver");
-    s->handle = decode_text(x, v, "volumeHandle");
-    s->fs_type = decode_text(x, v, "fsType");
-    s->attributes = decode_map(x, v, "volumeAttributes");
-    s->is_read_only = decode_bool(x, v, "readOnly", false);
+    s->driver = decode_text(dec, v, "driver");
+    s->handle = decode_text(dec, v, "volumeHandle");
+    s->fs_type = decode_text(dec, v, "fsType");
+    s->attributes = decode_map(dec, v, "volumeAttributes");
+    s->is_read_only = decode_bool(dec, v, "readOnly", false);
     for (size_t i = 0; i < CSI_SECRET_COUNT; i++)
-        s->secrets[i] = decode_secret_ref(x, v, secrets[i]);
+        s->secrets[i] = decode_secret_ref(dec, v, secrets[i]);
     return s;
 }
 
-struct volume_source decode_volume_source(struct decoder *x, json_ref spec)
+struct volume_source decode_volume_source(struct decoder *dec, json_ref spec)
 {
-    struct volume_source s = { .kind = (uint8_t)volume_source_of(x->d, spec) };
-    json_ref v = s.kind ? json_get(x->d, spec, volume_sources[s.kind].name) : 0;
+    struct volume_source s = { .kind = (uint8_t)volume_source_of(dec->d, spec) };
+    json_ref v = s.kind ? json_get(dec->d, spec, volume_sources[s.kind].name) : 0;
 
     if (s.kind == SOURCE_HOST_PATH)
-        s.host_path = decode_host_path(x, v);
+        s.host_path = decode_host_path(dec, v);
     else if (s.kind == SOURCE_LOCAL)
-        s.local = decode_local(x, v);
+        s.local = decode_local(dec, v);
     else if (s.kind == SOURCE_NFS)
-        s.nfs = decode_nfs(x, v);
+        s.nfs = decode_nfs(dec, v);
     else if (s.kind == SOURCE_ISCSI)
-        s.iscsi = decode_iscsi(x, v);
+        s.iscsi = decode_iscsi(dec, v);
     else if (s.kind == SOURCE_FC)
-        s.fc = decode_fc(x, v);
+        s.fc = decode_fc(dec, v);
     else if (s.kind == SOURCE_FLEX)
-        s.flex = decode_flex(x, v);
+        s.flex = decode_flex(dec, v);
     else if (s.kind == SOURCE_CSI)
-        s.csi = decode_csi(x, v);
+        s.csi = decode_csi(dec, v);
     return s;
 }

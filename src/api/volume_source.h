@@ -122,7 +122,7 @@ struct volume_source {
 
 /* The source among the members of a volume's spec. Absent members read as empty, so that the sources of pods
  * decode the same way. */
-struct volume_source decode_volume_source(struct decoder *x, json_ref spec);
+struct volume_source decode_volume_source(struct decoder *dec, json_ref spec);
 
 /* --- The table --- */
 

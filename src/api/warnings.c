@@ -9,9 +9,9 @@
 #include "api/storage.h"
 #include "base/cleanup.h"
 
-static void warn(struct field_report *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_warning(struct field_report *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-static void warn(struct field_report *out, const char *fmt, ...)
+static void add_warning(struct field_report *out, const char *fmt, ...)
 {
     va_list ap;
 
@@ -27,8 +27,8 @@ static void warn_annotation(const struct json *d, json_ref object, const char *k
                             const char *instead, struct field_report *out)
 {
     if (json_path(d, object, "metadata", "annotations", key))
-        warn(out, "metadata.annotations[%s]: deprecated since %s; use \"%s\" attribute instead", key, since,
-             instead);
+        add_warning(out, "metadata.annotations[%s]: deprecated since %s; use \"%s\" attribute instead", key,
+                    since, instead);
 }
 
 /* Sources that have no plugin any more, anywhere. */
@@ -51,8 +51,8 @@ static bool is_of_kubelets(const char *field)
 /* where: with what leads to the field. Behind what Kubernetes says of the field. */
 static void warn_unmountable(const char *where, const char *field, struct field_report *out)
 {
-    warn(out, "%s%s: Berth's node agent cannot mount %s volumes%s", where, field, field,
-         is_of_kubelets(field) ? "; only nodes run by a kubelet can" : "");
+    add_warning(out, "%s%s: Berth's node agent cannot mount %s volumes%s", where, field, field,
+                is_of_kubelets(field) ? "; only nodes run by a kubelet can" : "");
 }
 
 /* Said to whoever brings the source, not to those who write the rest of the volume later. */
@@ -72,14 +72,14 @@ void volume_warn(const struct json *d, json_ref object, json_ref old, struct fie
     warn_annotation(d, object, ANN_CLASS_BETA, "v1.8", "storageClassName", out);
     warn_annotation(d, object, ANN_MOUNT_OPTIONS_BETA, "v1.31", "mountOptions", out);
     if (json_is_string(d, json_get(d, spec, "persistentVolumeReclaimPolicy"), "Recycle"))
-        warn(out,
-             "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
-             "recommended approach is to use dynamic provisioning.");
+        add_warning(
+            out, "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. Instead, the "
+                 "recommended approach is to use dynamic provisioning.");
     for (size_t i = 0; i < ARRAY_LEN(old_sources); i++)
         if (json_get(d, spec, old_sources[i].field))
-            warn(out, "spec.%s: deprecated in %s, non-functional in %s+",
-                 old_sources[i].shown ? old_sources[i].shown : old_sources[i].field,
-                 old_sources[i].deprecated, old_sources[i].gone);
+            add_warning(out, "spec.%s: deprecated in %s, non-functional in %s+",
+                        old_sources[i].shown ? old_sources[i].shown : old_sources[i].field,
+                        old_sources[i].deprecated, old_sources[i].gone);
     warn_source(d, spec, old, out);
 }
 
@@ -104,8 +104,9 @@ static void warn_old_in_pod(const struct json *d, json_ref volume, unsigned inde
 {
     for (size_t i = 0; i < ARRAY_LEN(old_in_pods); i++)
         if (json_get(d, volume, old_in_pods[i].field))
-            warn(out, "spec.volumes[%u].%s: %s", index,
-                 old_in_pods[i].shown ? old_in_pods[i].shown : old_in_pods[i].field, old_in_pods[i].words);
+            add_warning(out, "spec.volumes[%u].%s: %s", index,
+                        old_in_pods[i].shown ? old_in_pods[i].shown : old_in_pods[i].field,
+                        old_in_pods[i].words);
 }
 
 static void warn_unmountable_in_pod(const struct json *d, json_ref volume, unsigned index,
@@ -140,8 +141,9 @@ static void warn_fraction(const struct json *d, json_ref spec, const char *list,
     struct quantity q;
 
     if (resources_storage(d, amounts, &q) && !quantity_round_up(&q, /* scale= */ 0))
-        warn(out, "spec.resources.%s[storage]: fractional byte value \"%.*s\" is invalid, must be an integer",
-             list, STR_ARG(json_get_text(d, amounts, RESOURCE_STORAGE)));
+        add_warning(
+            out, "spec.resources.%s[storage]: fractional byte value \"%.*s\" is invalid, must be an integer",
+            list, STR_ARG(json_get_text(d, amounts, RESOURCE_STORAGE)));
 }
 
 void claim_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out)
@@ -162,6 +164,7 @@ void csi_driver_warn(const struct json *d, json_ref object, json_ref old, struct
     if (json_count(d, requests) == 0 || json_get(d, spec, "serviceAccountTokenInSecrets") ||
         (old && json_equal(d, requests, json_path(d, old, "spec", "tokenRequests"))))
         return;
-    warn(out, "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
-              "prevent possible logging of tokens in volume attributes");
+    add_warning(out,
+                "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+                "prevent possible logging of tokens in volume attributes");
 }

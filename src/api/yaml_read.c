@@ -133,7 +133,7 @@ static bool yaml_line_has_tab(struct str text, size_t line)
 static int yaml_syntax_error(const struct yaml_reader *r, struct error *err)
 {
     const yaml_parser_t *p = &r->parser;
-    const char *problem = p->problem ? p->problem : "not understood";
+    const char *problem = p->problem ? p->problem : "invalid YAML";
 
     if (p->error == YAML_MEMORY_ERROR)
         return error_no_memory(err);
@@ -241,20 +241,13 @@ static int yaml_on_open(struct yaml_reader *r, const yaml_event_t *event, struct
                            yaml_at(event->start_mark), err);
 }
 
-static int yaml_on_close(struct yaml_reader *r, struct error *err)
-{
-    if (r->flow_depth)
-        r->flow_depth--;
-    return yaml_build_close(&r->builder, err);
-}
-
 /* The step, or an error. */
 static int yaml_on_event(struct yaml_reader *r, const yaml_event_t *event, struct json *d, struct error *err)
 {
     r->flow_work += r->flow_depth;
     if (r->flow_work > YAML_FLOW_WORK_MAX)
         return yaml_refuse(&r->builder, ERR_TOO_LARGE, yaml_at(event->start_mark), err,
-                           "too much nested in brackets and braces");
+                           "brackets and braces are nested too deeply");
     switch (event->type) {
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
@@ -276,7 +269,9 @@ static int yaml_on_event(struct yaml_reader *r, const yaml_event_t *event, struc
         return yaml_on_open(r, event, err);
     case YAML_SEQUENCE_END_EVENT:
     case YAML_MAPPING_END_EVENT:
-        return yaml_on_close(r, err);
+        if (r->flow_depth)
+            r->flow_depth--;
+        return yaml_build_close(&r->builder, err);
     }
     return YAML_STEP_INSIDE;
 }
@@ -356,12 +351,11 @@ static int yaml_parse_one(struct json *d, struct str text, bool may_be_json, jso
     reader->json_first &= may_be_json;
     r = yaml_reader_next(reader, d, &doc, err);
     if (r == 0)
-        return error_set(err, ERR_BAD_REQUEST, "the text holds no document");
+        return error_set(err, ERR_BAD_REQUEST, "the text contains no document");
     if (r > 0)
         r = yaml_reader_next(reader, d, &more, err);
     if (r > 0)
-        return error_set(err, ERR_BAD_REQUEST, "line %u: a second document where one was expected",
-                         more.line);
+        return error_set(err, ERR_BAD_REQUEST, "line %u: unexpected second document", more.line);
     if (r == 0)
         *ret = doc.root;
     return r;

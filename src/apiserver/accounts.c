@@ -1,20 +1,13 @@
-/* The namespaces that every cluster has, and the service account `default` that every namespace has. */
+/* Creates the predefined namespaces, and the service account `default` in every namespace. */
 #include "apiserver/duties.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "api/json_out.h"
 
 static const char *const predefined[] = { "default", "kube-node-lease", "kube-public", "kube-system" };
 
-struct accounts {
-    struct apiserver *server;
-    struct deferred look;
-    struct duty_calls *calls;
-};
-
-static void make_namespace(struct accounts *a, const char *name)
+static void make_namespace(struct duty_base *a, const char *name)
 {
     char text[128];
     struct buf body = BUF_ON(text, sizeof text);
@@ -29,7 +22,7 @@ static void make_namespace(struct accounts *a, const char *name)
     duty_calls_send(a->calls, HTTP_POST, NULL, STR_LIT("/api/v1/namespaces"), buf_str(&body));
 }
 
-static void make_account(struct accounts *a, const struct object *ns)
+static void make_account(struct duty_base *a, const struct object *ns)
 {
     char target[512];
 
@@ -40,9 +33,9 @@ static void make_account(struct accounts *a, const struct object *ns)
                     STR_LIT("{\"metadata\":{\"name\":\"default\"}}"));
 }
 
-static void accounts_look(void *ctx)
+static void accounts_reconcile(void *ctx)
 {
-    struct accounts *a = ctx;
+    struct duty_base *a = ctx;
     struct store_iter it;
     const struct object *ns;
     struct error ignored;
@@ -59,47 +52,31 @@ static void accounts_look(void *ctx)
     store_iter_done(&it);
 }
 
-/* What a full disk refused is tried again: a first start becomes ready when there is room. */
-static void accounts_sent(void *ctx)
+/* Retries what a full disk refused: a first start becomes ready when there is space. */
+static void accounts_answered(void *ctx)
 {
-    struct accounts *a = ctx;
+    struct duty_base *a = ctx;
 
     if (duty_calls_have_failed(a->calls))
-        accounts_look(a);
+        accounts_reconcile(a);
 }
 
-static int accounts_start(struct apiserver *s, void **ret, struct error *err)
+static void accounts_init(void *duty)
 {
-    struct accounts *a = calloc(1, sizeof *a);
-    int r = a ? duty_calls_new(s, accounts_sent, a, &a->calls, err) : error_no_memory(err);
+    struct duty_base *a = duty;
 
-    if (r < 0) {
-        free(a);
-        return r;
-    }
-    a->server = s;
-    deferred_init(&a->look, s->loop, accounts_look, a);
-    loop_defer(&a->look);
-    *ret = a;
-    return 0;
+    loop_defer(&a->reconcile);
 }
 
-static void accounts_see(void *duty, const struct store_event *ev)
+static void accounts_observe(void *duty, const struct store_event *ev)
 {
-    struct accounts *a = duty;
+    struct duty_base *a = duty;
     enum kind k = ev->object->kind->kind;
 
     if ((k == KIND_NAMESPACE && !ev->old && !ev->is_delete) || (k == KIND_SERVICE_ACCOUNT && ev->is_delete))
-        loop_defer(&a->look);
+        loop_defer(&a->reconcile);
 }
 
-static void accounts_stop(void *duty)
-{
-    struct accounts *a = duty;
-
-    loop_undefer(&a->look);
-    (void)duty_calls_free(a->calls);
-    free(a);
-}
-
-const struct duty duty_accounts = { accounts_start, accounts_see, accounts_stop };
+const struct duty duty_accounts = {
+    sizeof(struct duty_base), accounts_reconcile, accounts_answered, accounts_observe, .init = accounts_init,
+};

@@ -1,10 +1,14 @@
+/* Admission of writes: namespace checks, restrictions of nodes and CSI sidecars, defaults that the server
+ * adds, and expansion of claims.
+ *
+ * All checks read the store in memory. The default class costs a walk over all classes, once per claim that
+ * names none. */
 #include "apiserver/admission.h"
 
 #include "api/claim.h"
 #include "api/class.h"
 #include "api/namespace.h"
 #include "api/storage.h"
-#include "apiserver/csi_restriction.h"
 #include "apiserver/node_restriction.h"
 #include "apiserver/server.h"
 
@@ -24,20 +28,20 @@ static bool admit_identity(struct call *c, const struct restricted_write *w)
         return true;
     access_of_call(c, &a);
     checked.access = &a;
-    if (node_restriction(c->user, &checked, &c->server->facts, &err) == 0 &&
+    if (node_restriction(c->user, &checked, &c->server->lookup, &err) == 0 &&
         csi_restriction(c->user, &checked, &err) == 0)
         return true;
     call_fail_resource(c, &err, c->route.name);
     return false;
 }
 
-static bool admit_identity_write(struct write *w)
+static bool admit_identity_write(struct object_write *w)
 {
     return admit_identity(w->c, &(struct restricted_write){
                                     .kind = w->kind, .old = w->old_object, .d = w->d, .object = w->object });
 }
 
-bool admit_target(struct write *w)
+bool admit_target(struct object_write *w)
 {
     struct access a;
     struct restricted_write target = { .access = &a, .kind = w->kind, .old = w->old_object, .d = w->d };
@@ -60,7 +64,7 @@ bool admit_sub(struct call *c, const struct object *old, struct json *d, json_re
 
 /* --- Namespaces --- */
 
-static bool fail_namespace_missing(struct write *w, const char *ns)
+static bool fail_namespace_missing(struct object_write *w, const char *ns)
 {
     struct status_info about = { .has_details = true, .name = ns, .kind = "namespaces" };
     struct error err;
@@ -70,7 +74,7 @@ static bool fail_namespace_missing(struct write *w, const char *ns)
     return false;
 }
 
-static bool fail_namespace_terminating(struct write *w, const char *ns)
+static bool fail_namespace_terminating(struct object_write *w, const char *ns)
 {
     const char *name = call_copy(w->c, json_get_text(w->d, json_get(w->d, w->object, "metadata"), "name"));
     struct status_cause cause = {
@@ -84,7 +88,7 @@ static bool fail_namespace_terminating(struct write *w, const char *ns)
                                  .kind = w->kind->plural,
                                  .causes = &cause,
                                  .causes_count = 1 };
-    struct buf resource = BUF_INIT(512);
+    _cleanup_(buf_done_p) struct buf resource = BUF_INIT(512);
     struct error err;
 
     kind_resource(w->kind, &resource);
@@ -93,12 +97,11 @@ static bool fail_namespace_terminating(struct write *w, const char *ns)
         "%s \"%s\" is forbidden: unable to create new content in namespace %s because it is being "
         "terminated",
         buf_cstr(&resource), name, ns);
-    buf_done(&resource);
     call_fail(w->c, &err, &about);
     return false;
 }
 
-static bool admit_namespace(struct write *w)
+static bool admit_namespace(struct object_write *w)
 {
     const char *ns = call_copy(w->c, w->c->route.ns);
     const struct object *o;
@@ -113,9 +116,9 @@ static bool admit_namespace(struct write *w)
     return true;
 }
 
-/* --- What is filled in --- */
+/* --- Defaults --- */
 
-static void add_finalizer(struct write *w, const char *finalizer)
+static void add_finalizer(struct object_write *w, const char *finalizer)
 {
     json_ref meta = json_ensure_object(w->d, w->object, "metadata");
     json_ref list = json_get(w->d, meta, "finalizers");
@@ -136,7 +139,7 @@ static const struct storage_class *class_of(const struct object *o)
     return (const struct storage_class *)(const void *)o;
 }
 
-/* The newest of the classes that say they are the default; of equally new ones the first by name. */
+/* The newest of the classes annotated as default; the first by name if equally old. */
 static const struct object *default_class(const struct store *s)
 {
     const struct object *best = NULL, *o;
@@ -153,7 +156,7 @@ static const struct object *default_class(const struct store *s)
     return best;
 }
 
-static void set_default_class(struct write *w)
+static void set_default_class(struct object_write *w)
 {
     json_ref spec = json_ensure_object(w->d, w->object, "spec");
     const struct object *class;
@@ -166,8 +169,9 @@ static void set_default_class(struct write *w)
         json_set_string(w->d, spec, "storageClassName", class->name);
 }
 
-/* Whether a toleration bears this taint: its key, or every key, and its effect or every effect. */
-static bool tolerates(const struct json *d, json_ref tolerations, const char *key)
+/* Whether a toleration covers this taint key with effect NoExecute: by key or with no key, and by effect or
+ * with no effect. */
+static bool has_toleration(const struct json *d, json_ref tolerations, const char *key)
 {
     for (json_ref t = json_first(d, tolerations); t; t = json_next(d, t)) {
         struct str its_key = json_get_text(d, t, "key"), effect = json_get_text(d, t, "effect");
@@ -178,12 +182,12 @@ static bool tolerates(const struct json *d, json_ref tolerations, const char *ke
     return false;
 }
 
-static void add_toleration(struct write *w, const char *key)
+static void add_toleration(struct object_write *w, const char *key)
 {
     json_ref spec = json_ensure_object(w->d, w->object, "spec");
     json_ref list = json_get(w->d, spec, "tolerations"), t;
 
-    if (tolerates(w->d, list, key))
+    if (has_toleration(w->d, list, key))
         return;
     if (!list) {
         list = json_new_array(w->d);
@@ -197,8 +201,8 @@ static void add_toleration(struct write *w, const char *key)
     json_append(w->d, list, t);
 }
 
-/* A pod runs as an account, under both names; one that only mirrors what a node runs has none. */
-static bool admit_account(struct write *w)
+/* A pod gets a service account, under both field names; a mirror pod has none. */
+static bool admit_account(struct object_write *w)
 {
     static const char *const names[] = { "serviceAccountName", "serviceAccount" };
     json_ref spec = json_ensure_object(w->d, w->object, "spec");
@@ -220,9 +224,9 @@ static bool admit_account(struct write *w)
     return false;
 }
 
-/* What a pod gets that does not say it. On updates too: a writer that leaves out what was added here does not
- * mean to take it away, and could not. */
-static void fill_in_pod(struct write *w)
+/* Adds the defaults of a pod. Also on updates: a writer that omits a default does not mean to remove it, and
+ * could not. */
+static void fill_in_pod(struct object_write *w)
 {
     static const char *const kept[] = { "priority", "preemptionPolicy" };
     json_ref spec = json_ensure_object(w->d, w->object, "spec");
@@ -234,7 +238,7 @@ static void fill_in_pod(struct write *w)
             prepare_keep(w->d, spec, json_get(w->d, w->old, "spec"), kept[i]);
 }
 
-bool admit_create(struct write *w)
+bool admit_create(struct object_write *w)
 {
     if (!admit_namespace(w) || !admit_identity_write(w))
         return false;
@@ -252,7 +256,7 @@ bool admit_create(struct write *w)
     return admit_account(w);
 }
 
-bool admit_update(struct write *w)
+bool admit_update(struct object_write *w)
 {
     if (!admit_identity_write(w))
         return false;
@@ -261,9 +265,9 @@ bool admit_update(struct write *w)
     return true;
 }
 
-/* --- Growing claims --- */
+/* --- Expansion of claims --- */
 
-static bool fail_resize(struct write *w, const char *why)
+static bool fail_resize(struct object_write *w, const char *why)
 {
     struct error err;
 
@@ -283,7 +287,7 @@ static bool class_allows_expansion(const struct store *s, const struct claim *cl
     return class && class_of(class)->allows_expansion;
 }
 
-static bool request_grows(const struct write *w)
+static bool request_grows(const struct object_write *w)
 {
     struct str now =
         json_get_text(w->d, json_path(w->d, w->object, "spec", "resources", "requests"), "storage");
@@ -294,7 +298,7 @@ static bool request_grows(const struct write *w)
     return quantity_parse(now, &q, &ignored) == 0 && quantity_cmp(&q, &old->request) > 0;
 }
 
-bool admit_valid_update(struct write *w)
+bool admit_valid_update(struct object_write *w)
 {
     const struct claim *old;
 

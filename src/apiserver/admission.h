@@ -1,25 +1,25 @@
-/* Admission: what the server itself adds to objects, and what it refuses although they are well formed.
+/* Admission: defaults that the server adds to objects, and valid objects that it refuses.
  *
- * Each answers the call itself when it refuses, and returns false. Mutating steps run before validation,
- * the others behind it. */
+ * Each function answers the call when it refuses, and returns false. Mutating steps run before validation,
+ * the others after it. */
 #ifndef BERTH_APISERVER_ADMISSION_H
 #define BERTH_APISERVER_ADMISSION_H
 
-#include "apiserver/write.h"
+#include "apiserver/object_write.h"
 
-/* Namespace there and alive, restrictions of nodes and CSI sidecars, then what is filled in: tolerations
- * and the account of pods, protection finalizers, the default class. */
-bool admit_create(struct write *w);
-/* Before a patch is applied to w->old_object and before preconditions are compared with it: the part of node
- * restriction that the old object decides. */
-bool admit_target(struct write *w);
-/* Restrictions of nodes and CSI sidecars, then what of a pod was filled in when it was created. */
-bool admit_update(struct write *w);
-/* On the validated object: claims grow only where their class allows it. */
-bool admit_valid_update(struct write *w);
-/* Namespaces that may not go, node restriction. */
+/* Checks that the namespace exists and is active, and the restrictions of nodes and CSI sidecars; then adds
+ * defaults: tolerations and service account of pods, protection finalizers, the default class. */
+bool admit_create(struct object_write *w);
+/* Before a patch is applied to w->old_object and before preconditions are compared: the part of node
+ * restriction that depends only on the old object. */
+bool admit_target(struct object_write *w);
+/* Restrictions of nodes and CSI sidecars, then the defaults of pods. */
+bool admit_update(struct object_write *w);
+/* For the validated object: a claim can only be expanded if its class allows it. */
+bool admit_valid_update(struct object_write *w);
+/* Namespaces that must not be deleted, node restriction. */
 bool admit_delete(struct call *c, const struct object *old);
-/* Node restriction of what is written through a subresource that has a body of its own. */
+/* Node restriction for subresources that have their own body. */
 bool admit_sub(struct call *c, const struct object *old, struct json *d, json_ref body);
 
 #endif

@@ -1,9 +1,12 @@
+/* Authentication of calls: client certificate, static token file, service account tokens; then impersonation.
+ *
+ * Certificates are verified by the TLS library. The signature of a service account's token is verified each
+ * time (0.1 to 0.2 ms), and its account must still exist. */
 #include "apiserver/authenticate.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "apiserver/impersonate.h"
 #include "apiserver/token_file.h"
 #include "apiserver/user.h"
 
@@ -14,7 +17,7 @@ struct authenticator {
     const struct clock *clock;
     const struct key *token_key;
     struct token_file *tokens; /* NULL for none */
-    struct facts facts;
+    struct access_lookup lookup;
     bool is_insecure;
 };
 
@@ -27,7 +30,7 @@ int authenticator_new(const struct authenticator_options *o, struct authenticato
         return error_no_memory(err);
     a->clock = o->clock;
     a->token_key = o->token_key;
-    a->facts = o->facts;
+    a->lookup = o->lookup;
     a->is_insecure = o->is_insecure;
     if (o->token_file)
         r = token_file_load(o->token_file, &a->tokens, err);
@@ -53,13 +56,13 @@ const struct key *authenticator_token_key(const struct authenticator *a)
 
 /* --- Tokens of service accounts --- */
 
-static int refused(struct error *err, const char *why)
+static int refuse_token(struct error *err, const char *why)
 {
     return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token: %s", why);
 }
 
-/* The same object as then: a name may have been given to another one since. */
-static bool still_exists(const struct facts *f, enum kind kind, const char *ns, const char *name,
+/* Whether the same object still exists: another one may have its name now. */
+static bool still_exists(const struct access_lookup *f, enum kind kind, const char *ns, const char *name,
                          const char *uid)
 {
     const struct object *o = f->get(f->ctx, kind, ns, name);
@@ -67,14 +70,14 @@ static bool still_exists(const struct facts *f, enum kind kind, const char *ns, 
     return o && strcmp(o->uid, uid) == 0;
 }
 
-static int check_holder(const struct facts *f, const struct jwt *t, struct error *err)
+static int check_holder(const struct access_lookup *f, const struct jwt *t, struct error *err)
 {
     const char *bound_ns = t->bound.kind == KIND_NODE ? "" : t->ns;
 
     if (!still_exists(f, KIND_SERVICE_ACCOUNT, t->ns, t->account, t->account_uid))
-        return refused(err, "its service account has been deleted");
+        return refuse_token(err, "its service account has been deleted");
     if (t->bound.kind != KIND_COUNT && !still_exists(f, t->bound.kind, bound_ns, t->bound.name, t->bound.uid))
-        return refused(err, "the object it is bound to has been deleted");
+        return refuse_token(err, "the object it is bound to has been deleted");
     return 0;
 }
 
@@ -83,21 +86,13 @@ static int check_times(const struct clock *clock, const struct jwt *t, struct er
     int64_t now = clock_real_ns(clock) / (int64_t)NS_PER_S;
 
     if (now < t->issued)
-        return refused(err, "it is not valid yet");
+        return refuse_token(err, "it is not valid yet");
     if (now >= t->expires)
-        return refused(err, "it has expired");
+        return refuse_token(err, "it has expired");
     return 0;
 }
 
-static bool is_among(struct texts texts, const char *text)
-{
-    for (uint32_t i = 0; i < texts.count; i++)
-        if (strcmp(texts.items[i], text) == 0)
-            return true;
-    return false;
-}
-
-/* Those that both name. */
+/* The audiences that are in both lists. */
 static int check_audiences(struct texts wanted, struct texts offered, struct arena *arena, struct texts *ret,
                            struct error *err)
 {
@@ -107,15 +102,15 @@ static int check_audiences(struct texts wanted, struct texts offered, struct are
     if (!items)
         return arena_check(arena, err);
     for (uint32_t i = 0; i < wanted.count; i++)
-        if (is_among(offered, wanted.items[i]))
+        if (texts_have(&offered, wanted.items[i]))
             items[count++] = wanted.items[i];
     if (count == 0)
-        return refused(err, "it is meant for another audience");
+        return refuse_token(err, "it is meant for another audience");
     *ret = (struct texts){ items, count };
     return 0;
 }
 
-/* Which pod the token was given to, for those who look into the matter later. */
+/* The pod that the token was issued for, for audits. */
 static const struct user_extra *pod_extra(struct arena *arena, const struct jwt *t)
 {
     struct user_extra *extra;
@@ -146,7 +141,7 @@ static int service_account(const struct authenticator *a, struct str token, stru
     if (r == 0)
         r = check_times(a->clock, &t, err);
     if (r == 0)
-        r = check_holder(&a->facts, &t, err);
+        r = check_holder(&a->lookup, &t, err);
     if (r == 0)
         r = check_audiences(audiences, t.audiences, arena, &shared, err);
     if (r < 0)
@@ -169,13 +164,13 @@ int authenticate_token(const struct authenticator *a, struct str token, struct t
     if (!user)
         return service_account(a, token, audiences, arena, ret, ret_audiences, err);
     *ret = user;
-    *ret_audiences = audiences; /* whoever wrote the file meant it for all */
+    *ret_audiences = audiences; /* tokens of the file are valid for all audiences */
     return 0;
 }
 
 /* --- Calls --- */
 
-/* The token of `Authorization: Bearer TOKEN`; empty when there is none. Other schemes are as good as none. */
+/* The token of `Authorization: Bearer TOKEN`; empty when there is none, or another scheme. */
 static struct str bearer_token(const struct call *c)
 {
     static const char scheme[] = "bearer";
@@ -187,7 +182,8 @@ static struct str bearer_token(const struct call *c)
     return str_next(&rest, ' ');
 }
 
-static int identify(const struct authenticator *a, struct call *c, const struct user **ret, struct error *err)
+static int identify_caller(const struct authenticator *a, struct call *c, const struct user **ret,
+                           struct error *err)
 {
     struct str token = bearer_token(c);
     struct texts ignored;
@@ -197,7 +193,7 @@ static int identify(const struct authenticator *a, struct call *c, const struct 
         return 0;
     }
     if (c->peer_is_invalid)
-        return error_set(err, ERR_UNAUTHORIZED, "the client's certificate is not of our authority's making");
+        return error_set(err, ERR_UNAUTHORIZED, "client certificate is not signed by the client CA");
     if (c->peer) {
         const struct user *u = user_new(&c->arena, c->peer->common_name, "", c->peer->organizations, NULL);
         if (!u)
@@ -211,14 +207,13 @@ static int identify(const struct authenticator *a, struct call *c, const struct 
     return 0;
 }
 
-int authenticate(const struct authenticator *a, struct call *c, const struct user **ret, struct error *err)
+int authenticate_call(const struct authenticator *a, struct call *c, const struct user **ret,
+                      struct error *err)
 {
     const struct user *user;
-    int r = identify(a, c, &user, err);
+    int r = identify_caller(a, c, &user, err);
 
     if (r == -ERR_UNAUTHORIZED)
-        return error_set(err, ERR_UNAUTHORIZED, "Unauthorized"); /* the reason is of use to guessers alone */
-    if (r < 0)
-        return r;
-    return impersonate(c, user, ret, err);
+        return error_set(err, ERR_UNAUTHORIZED, "Unauthorized"); /* the reason would only help attackers */
+    return r < 0 ? r : authenticate_impersonation(c, user, ret, err);
 }

@@ -1,3 +1,8 @@
+/* Authorization: evaluates the roles of roles.h for one access, with the node authorizer's restrictions, and
+ * words refusals as the API does.
+ *
+ * A decision walks the rules of the user's roles; a node's access to an object may also cost a walk over the
+ * pods of its node. */
 #include "apiserver/authorize.h"
 
 #include <stdarg.h>
@@ -6,7 +11,7 @@
 
 #include "api/field_selector.h"
 #include "api/quote.h"
-#include "apiserver/node_facts.h"
+#include "apiserver/node_relations.h"
 #include "apiserver/roles.h"
 #include "apiserver/user.h"
 #include "base/cleanup.h"
@@ -16,7 +21,7 @@
 static struct str method_name(enum http_method m)
 {
     static const char *const names[] = {
-        [HTTP_GET] = "get",       [HTTP_HEAD] = "get", /* as good as */
+        [HTTP_GET] = "get",       [HTTP_HEAD] = "get", /* same verb as GET */
         [HTTP_POST] = "post",     [HTTP_PUT] = "put",     [HTTP_PATCH] = "patch",
         [HTTP_DELETE] = "delete", [HTTP_OTHER] = "other",
     };
@@ -24,18 +29,12 @@ static struct str method_name(enum http_method m)
     return str_of(names[m]);
 }
 
-static bool verb_takes_selector(enum verb v)
-{
-    return v == VERB_LIST || v == VERB_WATCH || v == VERB_DELETE_COLLECTION;
-}
-
-/* The metadata.name and spec.nodeName that the field selector requires; what it does not require stays
- * unchanged. */
+/* The metadata.name and spec.nodeName that the field selector requires; unset ones stay unchanged. */
 static void read_selector(struct call *c, struct str *name, struct str *node_name)
 {
     struct str text = params_get(&c->params, "fieldSelector");
     struct field_selector sel = { 0 };
-    struct error ignored; /* the handler says what is wrong with it */
+    struct error ignored; /* the handler reports its error */
 
     if (!text.len || field_selector_parse(text, &c->arena, &sel, &ignored) < 0)
         return;
@@ -60,13 +59,13 @@ void access_of_call(struct call *c, struct access *ret)
     ret->ns = r->ns;
     ret->name = r->name;
     ret->node_name = STR_LIT("");
-    if (!r->name.len && verb_takes_selector(r->verb))
+    if (!r->name.len && (r->verb == VERB_LIST || r->verb == VERB_WATCH || r->verb == VERB_DELETE_COLLECTION))
         read_selector(c, &ret->name, &ret->node_name);
     if (!r->group.len && str_is(r->plural, "namespaces"))
-        ret->ns = r->name; /* a namespace is in itself */
+        ret->ns = r->name; /* a namespace's own namespace is itself */
 }
 
-/* --- Judging --- */
+/* --- Decisions --- */
 
 /* The verb's bit; 0 for one that no resource has, which only VERBS_ANY covers. */
 static unsigned verb_bit(struct str verb)
@@ -105,86 +104,89 @@ static bool rule_covers(const struct rule *r, const struct access *a)
     return is_named;
 }
 
-/* One access of a node, and where the reason of its refusal goes, in the node authorizer's words. */
+/* One access of a node, and the buffer for the reason of its refusal, in the node authorizer's words. */
 struct node_access {
-    const struct facts *facts;
+    const struct access_lookup *lookup;
     const struct access *access;
     struct str node;
-    char *text; /* VERDICT_REASON_BYTES */
+    char *text; /* ACCESS_REASON_BYTES */
 };
 
-__attribute__((format(printf, 2, 3))) static bool node_access_refuse(const struct node_access *x,
+__attribute__((format(printf, 2, 3))) static bool node_access_refuse(const struct node_access *access,
                                                                      const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(x->text, VERDICT_REASON_BYTES, fmt, args); /* cuts names that are too long to be valid */
+    (void)vsnprintf(access->text, ACCESS_REASON_BYTES, fmt,
+                    args); /* cuts names that are too long to be valid */
     va_end(args);
     return false;
 }
 
-static bool node_access_is_own(const struct node_access *x)
+static bool node_access_is_own(const struct node_access *access)
 {
-    return str_is(x->access->verb, "create") || str_eq(x->access->name, x->node);
+    return str_is(access->access->verb, "create") || str_eq(access->access->name, access->node);
 }
 
-static bool scope_covers_node(const struct node_access *x)
+static bool scope_covers_node(const struct node_access *access)
 {
-    if (!x->access->name.len)
-        return node_access_refuse(x, "node '%.*s' cannot read all nodes, only its own Node object",
-                                  STR_ARG(x->node));
-    if (!node_access_is_own(x))
-        return node_access_refuse(x, "node '%.*s' cannot read '%.*s', only its own Node object",
-                                  STR_ARG(x->node), STR_ARG(x->access->name));
+    if (!access->access->name.len)
+        return node_access_refuse(access, "node '%.*s' cannot read all nodes, only its own Node object",
+                                  STR_ARG(access->node));
+    if (!node_access_is_own(access))
+        return node_access_refuse(access, "node '%.*s' cannot read '%.*s', only its own Node object",
+                                  STR_ARG(access->node), STR_ARG(access->access->name));
     return true;
 }
 
-static bool scope_covers_lease(const struct node_access *x)
+static bool scope_covers_lease(const struct node_access *access)
 {
-    if (!str_is(x->access->ns, NODE_LEASES))
-        return node_access_refuse(x, "can only access leases in the \"" NODE_LEASES "\" system namespace");
-    return node_access_is_own(x) ||
-           node_access_refuse(x, "can only access node lease with the same name as the requesting node");
+    if (!str_is(access->access->ns, NODE_LEASES))
+        return node_access_refuse(access,
+                                  "can only access leases in the \"" NODE_LEASES "\" system namespace");
+    return node_access_is_own(access) ||
+           node_access_refuse(access, "can only access node lease with the same name as the requesting node");
 }
 
-static bool scope_covers_used(const struct node_access *x, enum kind kind)
+static bool scope_covers_used(const struct node_access *access, enum kind kind)
 {
-    if (kind_info(kind)->is_namespaced && !x->access->ns.len)
-        return node_access_refuse(x, "can only read namespaced object of this type");
-    if (!x->access->name.len)
-        return node_access_refuse(x, "No Object name found");
-    return node_uses(x->facts, x->node, kind, x->access->ns, x->access->name) ||
-           node_access_refuse(x, "no relationship found between node '%.*s' and this object",
-                              STR_ARG(x->node));
+    if (kind_info(kind)->is_namespaced && !access->access->ns.len)
+        return node_access_refuse(access, "can only read namespaced object of this type");
+    if (!access->access->name.len)
+        return node_access_refuse(access, "No Object name found");
+    return node_uses(access->lookup, access->node, kind, access->access->ns, access->access->name) ||
+           node_access_refuse(access, "no relationship found between node '%.*s' and this object",
+                              STR_ARG(access->node));
 }
 
-static bool scope_covers_pods(const struct node_access *x)
+static bool scope_covers_pods(const struct node_access *access)
 {
-    if (str_eq(x->access->node_name, x->node))
+    if (str_eq(access->access->node_name, access->node))
         return true;
-    if (!x->access->name.len)
-        return node_access_refuse(x, "can only list/watch pods with spec.nodeName field selector");
-    return scope_covers_used(x, KIND_POD);
+    if (!access->access->name.len)
+        return node_access_refuse(access, "can only list/watch pods with spec.nodeName field selector");
+    return scope_covers_used(access, KIND_POD);
 }
 
 /* False, with the reason set, when the rule is limited to the node's own objects and the access is not. */
-static bool scope_covers(const struct rule *r, const struct node_access *x)
+static bool scope_covers(const struct rule *r, const struct node_access *access)
 {
     switch (r->scope) {
     case SCOPE_ALL:
         break;
     case SCOPE_OWN_NODE:
-        return scope_covers_node(x);
+        return scope_covers_node(access);
     case SCOPE_OWN_CSI_NODE:
-        return node_access_is_own(x) ||
-               node_access_refuse(x, "can only access CSINode with the same name as the requesting node");
+        return node_access_is_own(access) ||
+               node_access_refuse(access,
+                                  "can only access CSINode with the same name as the requesting node");
     case SCOPE_OWN_LEASE:
-        return scope_covers_lease(x);
+        return scope_covers_lease(access);
     case SCOPE_OWN_PODS:
-        return scope_covers_pods(x);
+        return scope_covers_pods(access);
     case SCOPE_USED:
-        return scope_covers_used(x, r->kind);
+        return scope_covers_used(access, r->kind);
     }
     return true;
 }
@@ -209,46 +211,47 @@ static bool role_covers_path(const struct role *role, const struct access *a)
     return false;
 }
 
-/* The reason when the role has rules for other verbs on the resource. Returns false. */
-static bool node_access_refuse_verb(const struct role *role, const struct node_access *x)
+/* Sets the reason when the role has rules for other verbs on the resource. Returns false. */
+static bool node_access_refuse_verb(const struct role *role, const struct node_access *access)
 {
-    const struct access *a = x->access;
+    const struct access *a = access->access;
 
     for (const struct other_verbs *o = role->other_verbs; o && o->resource; o++)
         if (str_is(a->group, o->group) && str_is(a->resource, o->resource) &&
             (!o->sub || str_is(a->sub, o->sub)))
-            return node_access_refuse(x, "%s", o->reason);
+            return node_access_refuse(access, "%s", o->reason);
     return false;
 }
 
-static bool role_allows(const struct role *role, const struct node_access *x)
+static bool role_allows(const struct role *role, const struct node_access *access)
 {
     bool is_covered = false;
 
-    if (!x->access->is_resource)
-        return role_covers_path(role, x->access);
+    if (!access->access->is_resource)
+        return role_covers_path(role, access->access);
     for (const struct rule *r = role->rules; r->verbs; r++) {
-        if (!rule_covers(r, x->access))
+        if (!rule_covers(r, access->access))
             continue;
-        if (scope_covers(r, x))
+        if (scope_covers(r, access))
             return true;
         is_covered = true;
     }
-    return is_covered ? false : node_access_refuse_verb(role, x);
+    return is_covered ? false : node_access_refuse_verb(role, access);
 }
 
-struct verdict authorize(const struct facts *f, const struct user *u, const struct access *a)
+struct access_decision authorize_access(const struct access_lookup *f, const struct user *u,
+                                        const struct access *a)
 {
-    struct verdict v = { .reason = "" };
-    struct node_access x = { .facts = f, .access = a, .node = user_node(u), .text = v.reason };
+    struct access_decision v = { .reason = "" };
+    struct node_access x = { .lookup = f, .access = a, .node = user_node(u), .text = v.reason };
 
     for (const struct role *role = roles; role->name; role++)
         if (role_applies(role, u) && role_allows(role, &x))
-            return (struct verdict){ .is_allowed = true, .role = role->name };
+            return (struct access_decision){ .is_allowed = true, .role = role->name };
     return v;
 }
 
-/* --- In words --- */
+/* --- Messages --- */
 
 #define REFUSAL_BYTES_MAX 8192
 
@@ -256,7 +259,7 @@ static void add_quoted(struct buf *out, const char *before, struct str text)
 {
     char quoted[ERROR_MSG_BYTES_MAX];
 
-    buf_addf(out, "%s%s", before, quote(quoted, sizeof quoted, text));
+    buf_addf(out, "%s%s", before, quote_text(quoted, sizeof quoted, text));
 }
 
 static void add_escaped(struct buf *out, struct str text)
@@ -283,8 +286,8 @@ void forbidden_prefix(struct str resource, struct str group, struct str name, st
     buf_add_cstr(out, " is forbidden: ");
 }
 
-/* Who cannot do what. */
-static void add_deed(struct buf *out, const struct user *u, const struct access *a)
+/* Adds who cannot do what. */
+static void add_denied_access(struct buf *out, const struct user *u, const struct access *a)
 {
     _cleanup_(buf_done_p) struct buf resource = BUF_INIT(REFUSAL_BYTES_MAX);
 
@@ -305,27 +308,28 @@ static void add_deed(struct buf *out, const struct user *u, const struct access 
 
 int access_refuse(const struct user *u, const struct access *a, const char *reason, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf deed = BUF_INIT(REFUSAL_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf denied = BUF_INIT(REFUSAL_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(REFUSAL_BYTES_MAX);
 
     if (user_is_anonymous(u))
         return error_set(err, ERR_UNAUTHORIZED, "Unauthorized");
-    add_deed(&deed, u, a);
+    add_denied_access(&denied, u, a);
     if (a->is_resource)
         forbidden_prefix(a->resource, a->group, a->name, &text);
     else
         buf_add_cstr(&text, "forbidden: ");
-    add_escaped(&text, buf_str(&deed));
+    add_escaped(&text, buf_str(&denied));
     if (reason[0] != '\0')
         buf_addf(&text, ": %s", reason);
-    if (deed.failed || text.failed)
+    if (denied.failed || text.failed)
         return error_set(err, ERR_DENIED, "forbidden");
     return error_set(err, ERR_DENIED, "%s", buf_cstr(&text));
 }
 
-int access_check(const struct facts *f, const struct user *u, const struct access *a, struct error *err)
+int access_check(const struct access_lookup *f, const struct user *u, const struct access *a,
+                 struct error *err)
 {
-    struct verdict v = authorize(f, u, a);
+    struct access_decision v = authorize_access(f, u, a);
 
     return v.is_allowed ? 0 : access_refuse(u, a, v.reason, err);
 }

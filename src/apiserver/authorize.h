@@ -1,50 +1,53 @@
-/* What a user may do: the roles of roles.h asked about one access, and the answer in the API's words. */
+/* Authorization: evaluates the roles of roles.h for one access; refusals are worded as in the API. */
 #ifndef BERTH_APISERVER_AUTHORIZE_H
 #define BERTH_APISERVER_AUTHORIZE_H
 
 #include <stdbool.h>
 
-#include "apiserver/call.h"
-#include "apiserver/facts.h"
+#include "apiserver/access_lookup.h"
+#include "apiserver/api_call.h"
 #include "base/error.h"
 #include "base/str.h"
 
-/* One access. Reviews may ask of anything, so verbs and resources are texts. */
+/* One access. Reviews may name anything, so verbs and resources are texts. */
 struct access {
     bool is_resource;
-    struct str verb; /* "get", "deletecollection", …; of a path the method in small letters */
+    struct str verb; /* "get", "deletecollection", …; for a path the method in lower case */
     struct str group;
     struct str resource; /* the plural */
     struct str sub;
     struct str ns; /* "" for cluster scope and for all namespaces */
     struct str name;
     struct str node_name; /* the spec.nodeName that a list or watch selects; "" for any */
-    struct str path;      /* when it is no resource */
+    struct str path;      /* for requests that are not for a resource */
 };
 
 /* Room for the names of a node and of an object. */
-#define VERDICT_REASON_BYTES 640
+#define ACCESS_REASON_BYTES 640
 
-struct verdict {
+struct access_decision {
     bool is_allowed;
-    const char *role; /* that allows it; NULL for none */
-    /* why it is refused, where there is more to say than that nothing allows it; or "" */
-    char reason[VERDICT_REASON_BYTES];
+    const char *role; /* role that allows it; NULL for none */
+    /* why it is refused, if there is more than that no rule allows it; or "" */
+    char reason[ACCESS_REASON_BYTES];
 };
 
-/* What a routed call asks for. A list or watch that is pinned to one name by its field selector has that
+/* The access that a routed call requests. A list or watch whose field selector requires one name has that
  * name. */
 void access_of_call(struct call *c, struct access *ret);
 
-struct verdict authorize(const struct facts *f, const struct user *u, const struct access *a);
+struct access_decision authorize_access(const struct access_lookup *f, const struct user *u,
+                                        const struct access *a);
 
 /* 0, or access_refuse(). */
-int access_check(const struct facts *f, const struct user *u, const struct access *a, struct error *err);
+int access_check(const struct access_lookup *f, const struct user *u, const struct access *a,
+                 struct error *err);
 
-/* ERR_DENIED, or for who is nobody ERR_UNAUTHORIZED. The message is the answer's. reason may be "". */
+/* ERR_DENIED, or ERR_UNAUTHORIZED for anonymous callers. The message is that of the response. reason may be
+ * "". */
 int access_refuse(const struct user *u, const struct access *a, const char *reason, struct error *err);
 
-/* The front of all refusals, `persistentvolumes "x" is forbidden: `; name may be "". */
+/* The beginning of all refusals, `persistentvolumes "x" is forbidden: `; name may be "". */
 void forbidden_prefix(struct str resource, struct str group, struct str name, struct buf *out);
 
 #endif

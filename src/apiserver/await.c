@@ -1,3 +1,5 @@
+/* Delays a call until the store has reached a revision. Costs one store watcher and one timer per waiting
+ * call. */
 #include "apiserver/await.h"
 
 #include <inttypes.h>
@@ -5,8 +7,8 @@
 #include "apiserver/server.h"
 #include "store/store.h"
 
-/* In the call's arena: it goes with the call. */
-struct waiting {
+/* In the call's arena: freed with the call. */
+struct revision_wait {
     struct call *call;
     int64_t revision;
     void (*then)(struct call *c);
@@ -14,7 +16,7 @@ struct waiting {
     struct timer deadline;
 };
 
-static void waiting_end(struct waiting *w)
+static void revision_wait_end(struct revision_wait *w)
 {
     store_unwatch(w->call->server->store, &w->watcher);
     timer_disarm(&w->deadline);
@@ -23,16 +25,16 @@ static void waiting_end(struct waiting *w)
 static void on_event(void *ctx, const struct store_event *ev)
 {
     (void)ctx;
-    (void)ev; /* only how far the store has come matters */
+    (void)ev; /* only the store's revision matters */
 }
 
 static void on_settled(void *ctx, int64_t revision)
 {
-    struct waiting *w = ctx;
+    struct revision_wait *w = ctx;
 
     if (revision < w->revision)
         return;
-    waiting_end(w);
+    revision_wait_end(w);
     w->then(w->call);
 }
 
@@ -40,10 +42,10 @@ static void on_deadline(void *ctx)
 {
     static const struct status_cause cause = { .reason = "ResourceVersionTooLarge",
                                                .message = "Too large resource version" };
-    struct waiting *w = ctx;
+    struct revision_wait *w = ctx;
     struct error err;
 
-    waiting_end(w);
+    revision_wait_end(w);
     (void)error_set(&err, ERR_TIMEOUT, "Timeout: Too large resource version: %" PRId64 ", current: %" PRId64,
                     w->revision, store_revision(w->call->server->store));
     call_fail(w->call, &err,
@@ -54,7 +56,7 @@ static void on_deadline(void *ctx)
 void await_revision(struct call *c, int64_t revision, void (*then)(struct call *c))
 {
     struct apiserver *s = c->server;
-    struct waiting *w;
+    struct revision_wait *w;
     struct error err;
 
     if (revision <= store_revision(s->store)) {
@@ -67,7 +69,7 @@ void await_revision(struct call *c, int64_t revision, void (*then)(struct call *
         call_fail(c, &err, /* about= */ NULL);
         return;
     }
-    *w = (struct waiting){ .call = c, .revision = revision, .then = then };
+    *w = (struct revision_wait){ .call = c, .revision = revision, .then = then };
     store_watch(s->store, &w->watcher, KIND_COUNT, on_event, on_settled, w);
     timer_init(&w->deadline, s->loop, on_deadline, w);
     timer_arm_after(&w->deadline, AWAIT_REVISION_MS_MAX * NS_PER_MS);

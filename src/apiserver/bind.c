@@ -1,15 +1,16 @@
-#include "apiserver/bind.h"
+/* POST pods/NAME/binding: assigns a pod to a node and sets its condition PodScheduled. Refused for a pod that
+ * has a node, is being deleted or has scheduling gates. */
+#include "apiserver/object_write.h"
 
 #include "api/defaults.h"
 #include "api/pod.h"
 #include "apiserver/admission.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
-#include "apiserver/write.h"
 
 #define CONDITION_SCHEDULED "PodScheduled"
 
-static bool fail(struct write *w, enum err code, const char *message)
+static bool fail_binding(struct object_write *w, enum err code, const char *message)
 {
     struct error err;
 
@@ -28,7 +29,7 @@ static bool fail(struct write *w, enum err code, const char *message)
     return false;
 }
 
-static bool fail_no_target(struct write *w)
+static bool fail_no_target(struct object_write *w)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
     const struct kind_info binding = { .name = "Binding", .group = "" };
@@ -39,40 +40,42 @@ static bool fail_no_target(struct write *w)
     return false;
 }
 
-/* The name of the pod: the path's, the body's, and both the same when both say it. */
-static bool check_name(struct write *w, json_ref binding)
+/* The name of the pod: from the path and the body, which must agree. */
+static bool check_name(struct object_write *w, json_ref binding)
 {
     struct str name = json_get_text(w->d, json_get(w->d, binding, "metadata"), "name");
 
     if (w->c->route.name.len == 0)
         w->c->route.name = str_of(call_copy(w->c, name));
     else if (name.len && !str_eq(name, w->c->route.name))
-        return fail(w, ERR_BAD_REQUEST, "name in URL does not match name in Binding object");
+        return fail_binding(w, ERR_BAD_REQUEST, "name in URL does not match name in Binding object");
     return true;
 }
 
-static bool check_pod(struct write *w, json_ref binding)
+static bool check_pod(struct object_write *w, json_ref binding)
 {
     const struct pod *p = pod_of(w->old_object);
     const char *name = w->old_object->name;
     struct str uid = json_get_text(w->d, json_get(w->d, binding, "metadata"), "uid");
 
     if (uid.len && !str_is(uid, w->old_object->uid))
-        return fail(w, ERR_CONFLICT,
-                    call_text(w->c, "Precondition failed: UID in precondition: %.*s, UID in object meta: %s",
-                              STR_ARG(uid), w->old_object->uid));
+        return fail_binding(
+            w, ERR_CONFLICT,
+            call_text(w->c, "Precondition failed: UID in precondition: %.*s, UID in object meta: %s",
+                      STR_ARG(uid), w->old_object->uid));
     if (w->old_object->is_deleting)
-        return fail(w, ERR_CONFLICT,
-                    call_text(w->c, "pod %s is being deleted, cannot be assigned to a host", name));
+        return fail_binding(w, ERR_CONFLICT,
+                            call_text(w->c, "pod %s is being deleted, cannot be assigned to a host", name));
     if (p->node_name[0])
-        return fail(w, ERR_CONFLICT,
-                    call_text(w->c, "pod %s is already assigned to node \"%s\"", name, p->node_name));
+        return fail_binding(w, ERR_CONFLICT,
+                            call_text(w->c, "pod %s is already assigned to node \"%s\"", name, p->node_name));
     if (json_count(w->d, json_path(w->d, w->old, "spec", "schedulingGates")) > 0)
-        return fail(w, ERR_CONFLICT, call_text(w->c, "pod %s has non-empty .spec.schedulingGates", name));
+        return fail_binding(w, ERR_CONFLICT,
+                            call_text(w->c, "pod %s has non-empty .spec.schedulingGates", name));
     return true;
 }
 
-static void set_scheduled(struct write *w)
+static void set_scheduled(struct object_write *w)
 {
     json_ref status = json_ensure_object(w->d, w->object, "status");
     json_ref list = json_get(w->d, status, "conditions"), condition = json_new_object(w->d);
@@ -93,7 +96,7 @@ static void set_scheduled(struct write *w)
     json_append(w->d, list, condition);
 }
 
-static void merge_annotations(struct write *w, json_ref binding)
+static void merge_annotations(struct object_write *w, json_ref binding)
 {
     json_ref from = json_path(w->d, binding, "metadata", "annotations");
     json_ref meta = json_ensure_object(w->d, w->object, "metadata");
@@ -105,7 +108,7 @@ static void merge_annotations(struct write *w, json_ref binding)
 
 void bind_pod(struct call *c)
 {
-    struct write *w;
+    struct object_write *w;
     struct body b;
     struct str node;
     struct error err;

@@ -1,3 +1,7 @@
+/* Reads request bodies: JSON, YAML or protobuf to a tree, checks of kind and version, normalization and field
+ * validation.
+ *
+ * Bodies are limited to CALL_BODY_BYTES_MAX. The messages are those of the stock server. */
 #include "apiserver/body.h"
 
 #include <string.h>
@@ -9,7 +13,7 @@
 #include "apiserver/negotiate.h"
 
 #define SUMMARY_BYTES 30
-#define BODY_MEDIA_CUSTOM "application/json, application/yaml" /* of custom kinds */
+#define BODY_MEDIA_CUSTOM "application/json, application/yaml" /* for custom resources */
 #define BODY_MEDIA BODY_MEDIA_CUSTOM ", " PROTOBUF_MEDIA_TYPE
 
 enum body_media { BODY_JSON, BODY_YAML, BODY_PROTOBUF, BODY_OTHER };
@@ -32,11 +36,10 @@ static enum body_media media_of(const struct call *c)
 
 void body_fail_media(struct call *c, const char *accepted)
 {
-    struct status_info s = { .code = 415, .reason = "UnsupportedMediaType" };
-
-    s.message = call_text(
-        c, "the body of the request was in an unknown format - accepted media types include: %s", accepted);
-    call_fail_status(c, &s);
+    (void)call_refuse(
+        c, 415, "UnsupportedMediaType", false,
+        call_text(c, "the body of the request was in an unknown format - accepted media types include: %s",
+                  accepted));
 }
 
 static bool fail_bad_request(struct call *c, const char *message)
@@ -44,18 +47,17 @@ static bool fail_bad_request(struct call *c, const char *message)
     struct error err;
 
     (void)error_set(&err, ERR_BAD_REQUEST, "%s", message);
-    if (strlen(message) < sizeof err.msg)
-        call_fail(c, &err, NULL);
-    else
-        call_fail_status(c, &(struct status_info){ .code = 400, .reason = "BadRequest", .message = message });
+    if (strlen(message) >= sizeof err.msg)
+        return call_refuse(c, 400, "BadRequest", false, message);
+    call_fail(c, &err, NULL);
     return false;
 }
 
-/* The beginning of a body, for a message about it: text when it looks like an object, else hexadecimal. */
-static const char *summarize(struct call *c, struct str body)
+/* The beginning of a body for a message: text if it looks like an object, otherwise hexadecimal. */
+static const char *summarize_body(struct call *c, struct str body)
 {
     size_t len = body.len < SUMMARY_BYTES ? body.len : SUMMARY_BYTES;
-    struct buf b = BUF_INIT(1024);
+    _cleanup_(buf_done_p) struct buf b = BUF_INIT(1024);
     const char *text;
 
     if (body.len == 0)
@@ -68,7 +70,6 @@ static const char *summarize(struct call *c, struct str body)
     if (len < body.len)
         buf_add_cstr(&b, " ...");
     text = call_copy(c, buf_str(&b));
-    buf_done(&b);
     return text;
 }
 
@@ -76,7 +77,7 @@ static bool fail_unrecognized(struct call *c, const char *expected, const char *
 {
     return fail_bad_request(c,
                             call_text(c, "the object provided is unrecognized (must be of type %s): %s (%s)",
-                                      expected, why, summarize(c, c->body)));
+                                      expected, why, summarize_body(c, c->body)));
 }
 
 static bool fail_cannot_handle(struct call *c, struct str kind, struct str api_version, const char *expected,
@@ -89,7 +90,7 @@ static bool fail_cannot_handle(struct call *c, struct str kind, struct str api_v
                                          STR_ARG(kind), STR_ARG(version), expected, why));
 }
 
-/* The apiVersion that bodies of the route have when they do not say. */
+/* The apiVersion of bodies that have none. */
 static const char *expected_api_version(struct call *c)
 {
     const struct subresource *sub = c->route.sub;
@@ -109,7 +110,7 @@ static bool fail_not_registered(struct call *c, const struct body *b, const char
                                         STR_ARG(b->kind), STR_ARG(b->api_version)));
 }
 
-/* What a body does not say of itself it is taken to be. */
+/* Adds kind and apiVersion to a body that has none. */
 static void fill_in_kind(struct call *c, const char *expected, struct body *b)
 {
     if (b->kind.len == 0)
@@ -118,7 +119,7 @@ static void fill_in_kind(struct call *c, const char *expected, struct body *b)
         b->api_version = str_of(expected_api_version(c));
 }
 
-/* Kinds that are sent and never stored are checked here: that it is the kind, and its types. */
+/* Checks the kind and the types of bodies that are never stored. */
 static bool check_request_kind(struct call *c, const char *expected, struct json *d, struct body *b)
 {
     const struct schema *s = request_kind_schema(str_of(expected_api_version(c)), str_of(expected));
@@ -130,14 +131,14 @@ static bool check_request_kind(struct call *c, const char *expected, struct json
     if (request_kind_schema(b->api_version, b->kind) != s)
         return protobuf_schema(b->api_version, b->kind)
                    ? fail_cannot_handle(c, b->kind, b->api_version, expected,
-                                        call_text(c, "a %.*s is no %s", STR_ARG(b->kind), expected))
+                                        call_text(c, "a %.*s is not a %s", STR_ARG(b->kind), expected))
                    : fail_not_registered(c, b, expected);
     if (schema_normalize(s, d, b->root, SCHEMA_DROP_UNKNOWN, NULL, &err) == 0)
         return true;
     return fail_cannot_handle(c, b->kind, b->api_version, expected, err.msg);
 }
 
-/* What a body says of itself is text, or is not said. */
+/* kind and apiVersion must be strings, or missing. */
 static bool check_is_text(struct call *c, const char *expected, const struct json *d, json_ref v,
                           const char *field)
 {
@@ -224,15 +225,14 @@ bool body_read(struct call *c, const char *expected, bool may_be_empty, struct j
     return check_request_kind(c, expected, d, ret);
 }
 
-/* A body that says what it is must be what the path says. */
+/* A body with a kind must have the kind of the path. */
 static bool check_kind(struct call *c, const struct kind_info *k, struct json *d, struct body *b)
 {
     const char *api_version;
-    struct buf text = BUF_INIT(256);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(256);
 
     kind_api_version(k, &text);
     api_version = call_copy(c, buf_str(&text));
-    buf_done(&text);
     if (k->flags & KIND_IS_CUSTOM && (b->kind.len == 0 || b->api_version.len == 0)) {
         const char *part = b->kind.len == 0 ? "Kind" : "apiVersion";
         struct str shown = c->body.len > 1024 ? (struct str){ c->body.s, 1024 } : c->body;
@@ -240,7 +240,7 @@ static bool check_kind(struct call *c, const struct kind_info *k, struct json *d
         return fail_bad_request(c, call_text(c,
                                              "the object provided is unrecognized (must be of type %s): "
                                              "Object '%s' is missing in '%.*s' (%s)",
-                                             k->name, part, STR_ARG(shown), summarize(c, c->body)));
+                                             k->name, part, STR_ARG(shown), summarize_body(c, c->body)));
     }
     if (b->kind.len == 0)
         b->kind = str_of(k->name);
@@ -257,7 +257,7 @@ static bool check_kind(struct call *c, const struct kind_info *k, struct json *d
                          STR_ARG(b->api_version), api_version));
     if (kind_by_api_version(b->api_version, b->kind))
         return fail_cannot_handle(c, b->kind, b->api_version, k->name,
-                                  call_text(c, "a %.*s is no %s", STR_ARG(b->kind), k->name));
+                                  call_text(c, "a %.*s is not a %s", STR_ARG(b->kind), k->name));
     return fail_not_registered(c, b, k->name);
 }
 
@@ -273,12 +273,11 @@ void field_report_join(const struct field_report *r, struct buf *out)
 static bool fail_strict(struct call *c, const struct body *b, const struct kind_info *k,
                         const struct field_report *report)
 {
-    struct buf text = BUF_INIT((size_t)1 << 20);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)1 << 20);
 
     buf_add_cstr(&text, "strict decoding error: ");
     field_report_join(report, &text);
     (void)fail_cannot_handle(c, b->kind, b->api_version, k->name, buf_cstr(&text));
-    buf_done(&text);
     return false;
 }
 

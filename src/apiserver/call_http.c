@@ -1,3 +1,5 @@
+/* Carries HTTP requests of http/http.h as calls: headers, body, TLS peer and response. A request
+ * costs one allocation for its call, which is freed with it. */
 #include "apiserver/call_http.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
+/* Writes and reads the continue tokens of paged lists. Tokens are checked as untrusted input: length,
+ * version, revision and key. */
 #include "apiserver/continue_token.h"
-
-#include <inttypes.h>
-#include <string.h>
 
 #include "api/base64.h"
 #include "api/json.h"
@@ -10,7 +9,7 @@
 
 #define TOKEN_VERSION "meta.k8s.io/v1"
 
-/* --- Base64 of URLs: two other digits and no padding --- */
+/* --- Base64 for URLs: two different digits and no padding --- */
 
 static void encode_url(struct str bytes, struct buf *out)
 {
@@ -73,7 +72,7 @@ void continue_token_write(const struct continue_token *t, struct buf *out)
         encode_url(buf_str(&json), out);
 }
 
-/* Takes the key apart. At cluster scope there is no namespace in front. */
+/* Splits the key. At cluster scope it has no namespace. */
 static int read_start(struct str start, struct arena *a, struct continue_token *t, struct error *err)
 {
     const char *copy = arena_dup(a, start);
@@ -95,8 +94,7 @@ static int read_fields(const struct json *d, json_ref v, struct arena *a, struct
     int r;
 
     if (!str_is(version, TOKEN_VERSION))
-        return error_set(err, ERR_BAD_REQUEST,
-                         "continue key is not valid: this server does not know its version");
+        return error_set(err, ERR_BAD_REQUEST, "continue key is not valid: unknown version");
     if (!json_int64(d, json_get(d, v, "rv"), &t.revision) ||
         (t.revision <= 0 && t.revision != CONTINUE_AT_NEWEST))
         return error_set(
@@ -122,7 +120,7 @@ int continue_token_read(struct str text, struct arena *a, struct continue_token 
 
     json_init(&d, CONTINUE_TOKEN_BYTES_MAX);
     if (text.len > CONTINUE_TOKEN_BYTES_MAX)
-        return error_set(err, ERR_BAD_REQUEST, "continue key is not valid: longer than any of this server's");
+        return error_set(err, ERR_BAD_REQUEST, "continue key is not valid: too long");
     r = decode_url(text, &bytes, err);
     if (r == 0)
         r = json_parse(&d, buf_str(&bytes), &v, err);

@@ -1,3 +1,5 @@
+/* Metrics of the API server and its store. Metrics of recent label sets are cached, because looking one up by
+ * its labels costs a fifth of a get. */
 #include "apiserver/counts.h"
 
 #include <stdio.h>
@@ -7,15 +9,14 @@
 #include "apiserver/watch.h"
 #include "store/store.h"
 
-/* By verb: as the stock server's metrics call them. */
+/* Label values of verbs, as in the stock server's metrics. */
 static const char *const verb_labels[VERB_COUNT] = {
     [VERB_CREATE] = "POST", [VERB_DELETE] = "DELETE", [VERB_DELETE_COLLECTION] = "DELETECOLLECTION",
     [VERB_GET] = "GET",     [VERB_LIST] = "LIST",     [VERB_PATCH] = "PATCH",
     [VERB_UPDATE] = "PUT",  [VERB_WATCH] = "WATCH",
 };
 
-/* What an answer is counted as. Every text is a literal or a table's: the same answer has the same pointers.
- */
+/* Labels of a response. Every text is a literal or from a table: equal labels have equal pointers. */
 struct answer_labels {
     const char *verb;
     const struct resource *resource;
@@ -23,12 +24,12 @@ struct answer_labels {
     const char *scope;
     const char *dry_run;
     int code;
-    bool is_stream; /* which has no duration */
+    bool is_stream; /* has no duration */
 };
 
-/* The metrics that were found for some labels: writing labels out to find them is a fifth of a get. */
+/* A cached set of metrics: writing labels to find them costs a fifth of a get. */
 struct answer_metrics {
-    struct answer_labels labels; /* verb is NULL where nothing was kept yet */
+    struct answer_labels labels; /* verb is NULL in an empty slot */
     struct metric *requests;
     struct metric *seconds;
 };
@@ -38,7 +39,7 @@ struct answer_metrics {
 struct apiserver_counts {
     struct metric_family *requests;
     struct metric_family *seconds;
-    struct answer_metrics kept[ANSWER_METRICS_KEPT]; /* by answer_slot(); a newcomer takes the place */
+    struct answer_metrics kept[ANSWER_METRICS_KEPT]; /* by answer_slot(); a collision replaces the entry */
     struct kind_count {
         const struct apiserver *server;
         enum kind kind;
@@ -95,19 +96,20 @@ static int add_requests(struct apiserver *s, struct apiserver_counts *n, struct 
 {
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_request_total",
-                                                      .help = "Requests that were answered.",
+                                                      .help = "Requests answered.",
                                                       .type = METRIC_COUNTER,
                                                       .labels = request_labels },
                                &n->requests, err);
     if (r == 0)
-        r = metrics_add_family(s->metrics,
-                               &(struct metric_desc){ .name = "apiserver_request_duration_seconds",
-                                                      .help = "From the whole request to its answer.",
-                                                      .type = METRIC_HISTOGRAM,
-                                                      .labels = seconds_labels,
-                                                      .bounds = latency_bounds,
-                                                      .bounds_count = ARRAY_LEN(latency_bounds) },
-                               &n->seconds, err);
+        r = metrics_add_family(
+            s->metrics,
+            &(struct metric_desc){ .name = "apiserver_request_duration_seconds",
+                                   .help = "Time from the complete request to its response.",
+                                   .type = METRIC_HISTOGRAM,
+                                   .labels = seconds_labels,
+                                   .bounds = latency_bounds,
+                                   .bounds_count = ARRAY_LEN(latency_bounds) },
+            &n->seconds, err);
     return r;
 }
 
@@ -116,14 +118,14 @@ static int add_in_flight(struct apiserver *s, struct error *err)
     struct metric_family *in_flight = NULL, *long_running = NULL;
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_current_inflight_requests",
-                                                      .help = "Requests that wait for their answer.",
+                                                      .help = "Requests in flight.",
                                                       .type = METRIC_GAUGE,
                                                       .labels = kind_labels },
                                &in_flight, err);
     if (r == 0)
         r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_longrunning_requests",
-                                                      .help = "Watches under way.",
+                                                      .help = "Open watches.",
                                                       .type = METRIC_GAUGE,
                                                       .labels = long_labels },
                                &long_running, err);
@@ -141,7 +143,7 @@ static int add_watches(struct apiserver *s, struct apiserver_counts *n, struct e
     struct metric *cut = NULL;
     int r = metrics_add_family(s->metrics,
                                &(struct metric_desc){ .name = "apiserver_watch_events_total",
-                                                      .help = "Events that were handed to watches.",
+                                                      .help = "Events delivered to watches.",
                                                       .type = METRIC_COUNTER,
                                                       .labels = watch_labels },
                                &events, err);
@@ -149,7 +151,7 @@ static int add_watches(struct apiserver *s, struct apiserver_counts *n, struct e
         r = metrics_add_metric(
             s->metrics,
             &(struct metric_desc){ .name = "berth_watch_cut_total",
-                                   .help = "Watches cut off because their clients did not read.",
+                                   .help = "Watches closed because their clients read too slowly.",
                                    .type = METRIC_COUNTER },
             &cut, err);
     if (r < 0)
@@ -177,7 +179,7 @@ static int add_objects(struct apiserver *s, struct apiserver_counts *n, struct e
         struct buf resource = BUF_INIT(256);
 
         if (k == KIND_EVENT_V1)
-            continue; /* stored in the other form */
+            continue; /* an alias of another stored kind */
         kind_resource(kind_info((enum kind)k), &resource);
         metric_set_reader(metric_of(objects, buf_cstr(&resource)), read_objects, &n->kinds[k]);
         buf_done(&resource);
@@ -253,7 +255,7 @@ static const struct answer_metrics *find_metrics(struct apiserver_counts *n, con
     return kept;
 }
 
-/* What is not there is counted without its name: names from outside would fill the table. */
+/* Resources that do not exist are counted without their name: names from clients would fill the table. */
 void counts_answered(struct call *c)
 {
     const struct resource *r = c->route.resource;
@@ -286,7 +288,7 @@ int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *
 {
     int r = metrics_add_metric(m,
                                &(struct metric_desc){ .name = "berth_store_commit_seconds",
-                                                      .help = "How long transactions took to be on disk.",
+                                                      .help = "Time to commit a transaction to disk.",
                                                       .type = METRIC_HISTOGRAM,
                                                       .bounds = latency_bounds,
                                                       .bounds_count = ARRAY_LEN(latency_bounds) },
@@ -295,18 +297,19 @@ int store_counts_add(struct metrics *m, struct store_counts *ret, struct error *
         return r;
     r = metrics_add_metric(m,
                            &(struct metric_desc){ .name = "berth_store_batch_size",
-                                                  .help = "Writes in one transaction.",
+                                                  .help = "Writes per transaction.",
                                                   .type = METRIC_HISTOGRAM,
                                                   .bounds = batch_bounds,
                                                   .bounds_count = ARRAY_LEN(batch_bounds) },
                            &ret->batch_size, err);
     if (r < 0)
         return r;
-    return metrics_add_metric(m,
-                              &(struct metric_desc){ .name = "berth_store_refused_writes_total",
-                                                     .help = "Writes refused for a full or failing disk.",
-                                                     .type = METRIC_COUNTER },
-                              &ret->refused, err);
+    return metrics_add_metric(
+        m,
+        &(struct metric_desc){ .name = "berth_store_refused_writes_total",
+                               .help = "Writes refused because the disk is full or fails.",
+                               .type = METRIC_COUNTER },
+        &ret->refused, err);
 }
 
 void store_counts_commit(void *ctx, uint64_t ns, size_t count)

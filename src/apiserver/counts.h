@@ -1,25 +1,25 @@
-/* The server's numbers, for /metrics. */
+/* The server's metrics, for /metrics. */
 #ifndef BERTH_APISERVER_COUNTS_H
 #define BERTH_APISERVER_COUNTS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 #include "machinery/metrics.h"
 
 struct apiserver_counts;
 
-/* Adds the server's families to s->metrics. */
+/* Registers the server's metrics in s->metrics. */
 int counts_new(struct apiserver *s, struct apiserver_counts **ret, struct error *err);
 struct apiserver_counts *counts_free(struct apiserver_counts *n);
 
-/* A call has its answer. */
+/* Counts an answered call. */
 void counts_answered(struct call *c);
 /* GET /metrics. */
 void counts_serve(struct call *c);
 
-/* Of the store, which is older than the server: for store_options.on_commit and on_refuse. */
+/* Metrics of the store, which is created before the server: for store_options.on_commit and on_refuse. */
 struct store_counts {
     struct metric *commit_seconds;
     struct metric *batch_size;

@@ -1,4 +1,6 @@
-#include "apiserver/csi_restriction.h"
+/* Restrictions of CSI sidecars (group berth:csi): what they may not set on volumes. Compares fields of the
+ * old and the new object. */
+#include "apiserver/node_restriction.h"
 
 #include "apiserver/user.h"
 #include "base/cleanup.h"

@@ -1,21 +1,22 @@
+/* DELETE of one object: options, preconditions, finalizers for the propagation policy, graceful deletion of
+ * pods, and removal.
+ *
+ * An object with finalizers is only marked; the write that removes the last finalizer removes it. */
 #include "apiserver/delete.h"
-
-#include <string.h>
 
 #include "api/defaults.h"
 #include "api/namespace.h"
 #include "api/pod.h"
 #include "apiserver/admission.h"
 #include "apiserver/body.h"
-#include "apiserver/own_call.h"
+#include "apiserver/object_write.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
-#include "apiserver/write.h"
 
 enum propagation { PROPAGATE_DEFAULT, PROPAGATE_ORPHAN, PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND };
 
 #define GRACE_UNSET (-1)
-#define GRACE_SECONDS_MAX INT32_MAX /* some 68 years: further away no time can be told */
+#define GRACE_SECONDS_MAX INT32_MAX /* about 68 years: later times cannot be represented */
 
 struct delete_options {
     int64_t grace_seconds; /* GRACE_UNSET, or not negative */
@@ -58,7 +59,7 @@ static void read_dry_run(struct str value, struct delete_options *o, struct fiel
     o->is_dry_run = true;
 }
 
-/* A negative grace period is an old way to say the shortest. */
+/* A negative grace period means the shortest, for compatibility. */
 static void set_grace(struct delete_options *o, int64_t seconds)
 {
     o->grace_seconds = seconds < 0 ? 1 : seconds;
@@ -83,7 +84,7 @@ static int read_from_query(const struct call *c, struct delete_options *o, struc
     return 0;
 }
 
-/* Of the options in a body only these are known; whatever else stands there is passed over. */
+/* Other options in the body are ignored. */
 static void read_from_tree(struct call *c, const struct json *d, json_ref options, struct delete_options *o,
                            struct field_errors *errors)
 {
@@ -162,9 +163,9 @@ static bool check_preconditions(struct call *c, const struct object *old, const 
     return true;
 }
 
-/* --- What becomes of the object --- */
+/* --- Effect on the object --- */
 
-static json_ref finalizers_of(struct write *w)
+static json_ref finalizers_of(struct object_write *w)
 {
     json_ref meta = json_ensure_object(w->d, w->object, "metadata");
     json_ref list = json_get(w->d, meta, "finalizers");
@@ -176,8 +177,8 @@ static json_ref finalizers_of(struct write *w)
     return list;
 }
 
-/* The policy stands in the object as a finalizer, for whoever sees to the dependents. */
-static void mark_policy(struct write *w, enum propagation policy)
+/* Stores the policy as a finalizer, for the garbage collector. */
+static void mark_policy(struct object_write *w, enum propagation policy)
 {
     const char *wanted = policy == PROPAGATE_ORPHAN       ? FINALIZER_ORPHAN
                          : policy == PROPAGATE_FOREGROUND ? FINALIZER_FOREGROUND
@@ -198,8 +199,8 @@ static void mark_policy(struct write *w, enum propagation policy)
         json_append(w->d, list, json_new_string(w->d, str_of(wanted)));
 }
 
-/* Marks the object as being deleted from `at` on. Says whether that is news. */
-static void mark_deleted(struct write *w, struct timestamp at, int64_t grace_seconds)
+/* Sets deletionTimestamp and the grace period. The generation is incremented when the deletion begins. */
+static void mark_deleted(struct object_write *w, struct timestamp at, int64_t grace_seconds)
 {
     json_ref meta = json_ensure_object(w->d, w->object, "metadata");
     int64_t generation = 0;
@@ -212,8 +213,8 @@ static void mark_deleted(struct write *w, struct timestamp at, int64_t grace_sec
         json_set(w->d, meta, "generation", json_new_int(w->d, generation + 1));
 }
 
-/* How long a pod has to end; 0 when nobody is running it. */
-static int64_t pod_grace(const struct write *w, const struct delete_options *o)
+/* Grace period of a pod; 0 when no node runs it. */
+static int64_t pod_grace(const struct object_write *w, const struct delete_options *o)
 {
     const struct pod *p = pod_of(w->old_object);
     int64_t grace;
@@ -224,15 +225,15 @@ static int64_t pod_grace(const struct write *w, const struct delete_options *o)
     return grace < GRACE_SECONDS_MAX ? grace : GRACE_SECONDS_MAX;
 }
 
-static void remove_now(struct write *w)
+static void remove_now(struct object_write *w)
 {
     w->answers_success = !(w->kind->flags & KIND_DELETE_ANSWERS_OBJECT);
     write_commit(w, true);
 }
 
-/* A pod on a node is told to end first. A later deletion can only make that shorter. Returns true when that
- * is all for now. */
-static bool delete_gracefully(struct write *w, const struct delete_options *o)
+/* A pod on a node must be stopped by the node first. A later deletion can only shorten the grace period.
+ * Returns true when nothing more is to do now. */
+static bool delete_gracefully(struct object_write *w, const struct delete_options *o)
 {
     const struct object *old = w->old_object;
     int64_t grace = pod_grace(w, o);
@@ -258,7 +259,7 @@ static bool delete_gracefully(struct write *w, const struct delete_options *o)
     return true;
 }
 
-static void delete_namespace(struct write *w)
+static void delete_namespace(struct object_write *w)
 {
     const struct namespace *ns = namespace_of(w->old_object);
     json_ref status;
@@ -277,7 +278,7 @@ static void delete_namespace(struct write *w)
         write_commit(w, false);
 }
 
-static void delete_loaded(struct write *w, const struct delete_options *o)
+static void delete_loaded(struct object_write *w, const struct delete_options *o)
 {
     w->object = json_copy(w->d, w->old);
     w->options.is_dry_run = o->is_dry_run;
@@ -303,7 +304,7 @@ static void delete_loaded(struct write *w, const struct delete_options *o)
 void delete_one(struct call *c)
 {
     struct delete_options o;
-    struct write *w;
+    struct object_write *w;
 
     if (!read_options(c, &o))
         return;

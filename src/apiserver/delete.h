@@ -1,18 +1,19 @@
-/* DELETE on objects and collections, and evictions. */
+/* DELETE of objects and collections, and evictions. */
 #ifndef BERTH_APISERVER_DELETE_H
 #define BERTH_APISERVER_DELETE_H
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 
-/* In an object that is being deleted: what is to become of its dependents first. */
+/* Finalizers of an object being deleted, for its dependents. */
 #define FINALIZER_ORPHAN "orphan"
 #define FINALIZER_FOREGROUND "foregroundDeletion"
 
 void delete_one(struct call *c);
 void delete_collection(struct call *c);
-/* Whether the options of a deletion are right; answers the call when they are not. */
+/* Checks the options of a deletion; answers the call when they are invalid. */
 bool delete_check_options(struct call *c);
-/* POST pods/NAME/eviction: nobody's budget is asked, it is a deletion with the options in the body. */
+/* POST pods/NAME/eviction: disruption budgets are not checked, it is a deletion with the options in the body.
+ */
 void delete_by_eviction(struct call *c);
 
 #endif

@@ -1,4 +1,5 @@
-/* Deletions of more than one object, and evictions: each object goes the way of a deletion of its own. */
+/* Deletion of collections, and evictions: each object is deleted by a separate call of the server to itself.
+ * At most a fixed number of calls is in flight, so that other requests are served in between. */
 #include "apiserver/delete.h"
 
 #include <stdlib.h>
@@ -14,13 +15,13 @@
 
 #define SWEEP_CALLS_MAX 64
 
-/* A deletecollection under way. Not atomic: what is gone when it fails stays gone. */
+/* A deletecollection in progress. Not atomic: objects deleted before a failure stay deleted. */
 struct sweep {
     struct call *c;
     VEC(struct object *) objects;
-    size_t next;       /* to be deleted */
-    size_t under_way;  /* so many at a time, so that others are served in between */
-    bool is_sending;   /* an answer may come before the sending returns */
+    size_t next;       /* next to delete */
+    size_t in_flight;  /* limited, so that other requests are served in between */
+    bool is_sending;   /* a call may be answered before the sending returns */
     int failed_status; /* of the first deletion that failed; 0 for none */
     struct buf failure;
 };
@@ -49,7 +50,7 @@ static void sweep_end(struct sweep *s)
     sweep_free(s);
 }
 
-static void sweep_go_on(struct sweep *s);
+static void sweep_continue(struct sweep *s);
 
 static void sweep_deleted(void *ctx, const struct call *answered)
 {
@@ -59,13 +60,13 @@ static void sweep_deleted(void *ctx, const struct call *answered)
         s->failed_status = answered->status;
         buf_add_str(&s->failure, buf_str(&answered->reply));
     }
-    s->under_way--;
+    s->in_flight--;
     if (!s->is_sending)
-        sweep_go_on(s);
+        sweep_continue(s);
 }
 
-/* Keeps the objects past this turn of the loop. */
-static bool sweep_take(struct sweep *s, const struct page *p)
+/* Takes references to the objects of the page. */
+static bool sweep_take(struct sweep *s, const struct list_page *p)
 {
     for (size_t i = 0; i < p->objects.count; i++) {
         struct object *o = object_ref(p->objects.items[i]);
@@ -78,7 +79,7 @@ static bool sweep_take(struct sweep *s, const struct page *p)
     return true;
 }
 
-/* The object's own path, with the parameters of the collection's deletion. */
+/* The path of the object, with the parameters of the collection's deletion. */
 static const char *target_of(struct call *c, const struct object *o)
 {
     const struct resource *r = c->route.resource;
@@ -90,27 +91,27 @@ static const char *target_of(struct call *c, const struct object *o)
                      (int)(query.s ? query.len : 0), query.s ? query.s : "");
 }
 
-static void sweep_go_on(struct sweep *s)
+static void sweep_continue(struct sweep *s)
 {
     struct call *c = s->c;
 
     s->is_sending = true;
-    while (s->next < s->objects.count && s->under_way < SWEEP_CALLS_MAX) {
+    while (s->next < s->objects.count && s->in_flight < SWEEP_CALLS_MAX) {
         struct own_request q = { .method = HTTP_DELETE, .body = c->body, .user = c->user };
 
         q.target = str_of(target_of(c, s->objects.items[s->next++]));
         q.content_type = call_copy(c, call_header(c, "Content-Type"));
-        s->under_way++;
+        s->in_flight++;
         own_call(c->server, &q, sweep_deleted, s);
     }
     s->is_sending = false;
-    if (s->under_way == 0)
+    if (s->in_flight == 0)
         sweep_end(s);
 }
 
 void delete_collection(struct call *c)
 {
-    _cleanup_(page_done_p) struct page page = { 0 };
+    _cleanup_(page_done_p) struct list_page page = { 0 };
     struct rendering r = rendering_of(c);
     struct list_options o;
     struct error err;
@@ -131,12 +132,12 @@ void delete_collection(struct call *c)
         call_fail(c, &err, NULL);
         return;
     }
-    sweep_go_on(s);
+    sweep_continue(s);
 }
 
 /* --- Evictions --- */
 
-static void evicted(void *ctx, const struct call *answered)
+static void on_evicted(void *ctx, const struct call *answered)
 {
     struct call *c = ctx;
     struct status_info s = { .is_success = true, .code = 201 };
@@ -151,7 +152,7 @@ static void evicted(void *ctx, const struct call *answered)
     call_answer_reply(c, answered->status, "application/json");
 }
 
-/* The parameter of the eviction is an option of its deletion. */
+/* The dryRun parameter of the eviction is an option of its deletion. */
 static void add_dry_run(const struct call *c, struct json *d, struct body *b)
 {
     json_ref list = json_new_array(d);
@@ -165,7 +166,7 @@ static void add_dry_run(const struct call *c, struct json *d, struct body *b)
 void delete_by_eviction(struct call *c)
 {
     struct json *d = &c->server->doc;
-    struct buf options = BUF_INIT(CALL_BODY_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf options = BUF_INIT(CALL_BODY_BYTES_MAX);
     const struct object *pod = write_newest(c, c->route.resource->info);
     const char *body;
     struct body b;
@@ -179,12 +180,11 @@ void delete_by_eviction(struct call *c)
         add_dry_run(c, d, &b);
     json_write(d, json_get(d, b.root, "deleteOptions"), &options);
     body = json_get(d, b.root, "deleteOptions") ? call_copy(c, buf_str(&options)) : "";
-    buf_done(&options);
     own_call(c->server,
              &(struct own_request){ .method = HTTP_DELETE,
                                     .target = str_of(call_text(c, "/api/v1/namespaces/%.*s/pods/%.*s",
                                                                STR_ARG(c->route.ns), STR_ARG(c->route.name))),
                                     .body = str_of(body),
                                     .user = c->user },
-             evicted, c);
+             on_evicted, c);
 }

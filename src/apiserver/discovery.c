@@ -1,3 +1,4 @@
+/* Serves discovery: creates all documents at the start, and selects one by path and Accept header. */
 #include "apiserver/discovery.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ static const char *const form_versions[] = {
     [FORM_V2] = "v2",
     [FORM_V2BETA1] = "v2beta1",
 };
-/* To the letter: a client that reads anything else takes the body for the old form. */
+/* Exactly: clients take a body with any other content type for the old form. */
 static const char *const form_content_types[] = {
     [FORM_LEGACY] = "", /* as negotiated */
     [FORM_V2] = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -38,7 +39,7 @@ struct discovery {
     VEC(struct document) documents;
 };
 
-/* --- Making the documents --- */
+/* --- Creating the documents --- */
 
 static void document_done(struct document *doc)
 {
@@ -46,43 +47,34 @@ static void document_done(struct document *doc)
     free(doc->body);
 }
 
-static void document_tag(struct document *doc, struct str body)
-{
-    static const struct hash_seed fixed = { 0 };
-
-    (void)snprintf(doc->etag, sizeof doc->etag, "\"%016" PRIX64 "\"", siphash13(fixed, body));
-}
-
-/* Where a document stands: root/group/version, NULL for what the path ends before. */
-struct place {
+/* The path of a document: root/group/version, NULL from where the path ends. */
+struct discovery_place {
     const char *root; /* "/api" or "/apis" */
     const char *group;
     const char *version;
 };
 
 /* NULL without memory. */
-static char *place_path(const struct place *at)
+static char *place_path(const struct discovery_place *at)
 {
-    struct buf path = BUF_INIT(PATH_BYTES_MAX);
-    char *taken;
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(PATH_BYTES_MAX);
 
     buf_addf(&path, "%s%s%s%s%s", at->root, at->group ? "/" : "", at->group ? at->group : "",
              at->version ? "/" : "", at->version ? at->version : "");
-    taken = buf_take(&path);
-    buf_done(&path);
-    return taken;
+    return buf_take(&path);
 }
 
-/* Keeps what stands in body, and empties it. */
-static int discovery_add(struct discovery *d, const struct place *at, enum discovery_form form,
+/* Stores the contents of body as a document, and clears it. */
+static int discovery_add(struct discovery *d, const struct discovery_place *at, enum discovery_form form,
                          struct buf *body, struct error *err)
 {
+    static const struct hash_seed fixed = { 0 };
     struct document doc = { .form = form };
     int r = buf_check(body, "discovery document", err);
 
     if (r < 0)
         return r;
-    document_tag(&doc, buf_str(body));
+    (void)snprintf(doc.etag, sizeof doc.etag, "\"%016" PRIX64 "\"", siphash_hash(fixed, buf_str(body)));
     doc.path = place_path(at);
     doc.body = buf_take(body);
     if (!doc.path || !doc.body || vec_push(&d->documents, doc) < 0) {
@@ -96,7 +88,7 @@ static int add_aggregated(struct discovery *d, const char *root, struct resource
                           struct error *err)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct place at = { .root = root };
+    struct discovery_place at = { .root = root };
     int r = 0;
 
     for (enum discovery_form form = FORM_V2; r == 0 && form < FORM_COUNT; form++) {
@@ -106,8 +98,9 @@ static int add_aggregated(struct discovery *d, const char *root, struct resource
     return r;
 }
 
-/* A document for each version of the group, which stands at `at`. */
-static int add_versions(struct discovery *d, struct place at, struct resource_span group, struct error *err)
+/* Adds one document per version of the group at `at`. */
+static int add_versions(struct discovery *d, struct discovery_place at, struct resource_span group,
+                        struct error *err)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(DOCUMENT_BYTES_MAX);
     struct resource_span version;
@@ -124,7 +117,7 @@ static int add_versions(struct discovery *d, struct place at, struct resource_sp
 static int add_core(struct discovery *d, const char *address, struct resource_span core, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct place at = { .root = "/api" };
+    struct discovery_place at = { .root = "/api" };
     int r;
 
     discovery_write_versions(address, &body);
@@ -137,7 +130,7 @@ static int add_core(struct discovery *d, const char *address, struct resource_sp
 static int add_group(struct discovery *d, struct resource_span group, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct place at = { .root = "/apis", .group = group.items->group };
+    struct discovery_place at = { .root = "/apis", .group = group.items->group };
     int r;
 
     discovery_write_group(group, &body);
@@ -148,7 +141,7 @@ static int add_group(struct discovery *d, struct resource_span group, struct err
 static int add_groups(struct discovery *d, struct resource_span groups, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct place at = { .root = "/apis" };
+    struct discovery_place at = { .root = "/apis" };
     struct resource_span group;
     int r;
 
@@ -161,25 +154,19 @@ static int add_groups(struct discovery *d, struct resource_span groups, struct e
     return r;
 }
 
-static int discovery_fill(struct discovery *d, const char *address, struct error *err)
-{
-    struct resource_span groups, core;
-    int r;
-
-    groups.items = resource_table(&groups.count);
-    (void)span_next_group(&groups, &core); /* the first of the table */
-    r = add_core(d, address, core, err);
-    return r < 0 ? r : add_groups(d, groups, err);
-}
-
 int discovery_new(const char *address, struct discovery **ret, struct error *err)
 {
     struct discovery *d = calloc(1, sizeof *d);
+    struct resource_span groups, core;
     int r;
 
     if (!d)
         return error_no_memory(err);
-    r = discovery_fill(d, address, err);
+    groups.items = resource_table(&groups.count);
+    (void)span_next_group(&groups, &core); /* the first of the table */
+    r = add_core(d, address, core, err);
+    if (r == 0)
+        r = add_groups(d, groups, err);
     if (r < 0) {
         (void)discovery_free(d);
         return r;
@@ -199,7 +186,7 @@ struct discovery *discovery_free(struct discovery *d)
     return NULL;
 }
 
-/* --- Answering --- */
+/* --- Serving --- */
 
 static const struct document *discovery_find(const struct discovery *d, const char *path,
                                              enum discovery_form form)
@@ -210,7 +197,7 @@ static const struct document *discovery_find(const struct discovery *d, const ch
     return NULL;
 }
 
-/* False for an item that asks for something there is not. */
+/* False for an item that requests a form that does not exist. */
 static bool form_of_item(const struct media_type *m, enum discovery_form *ret)
 {
     bool is_json = str_is(m->type, "application/json");
@@ -226,7 +213,7 @@ static bool form_of_item(const struct media_type *m, enum discovery_form *ret)
     return str_is(m->version, form_versions[*ret]);
 }
 
-/* The first of the best-liked forms that there are. */
+/* The first of the most preferred forms that exist. */
 static enum discovery_form form_asked_for(const struct call *c)
 {
     struct str accept = call_header(c, "Accept");
@@ -254,18 +241,6 @@ static void answer_aggregated(const struct document *doc, struct call *c)
     call_answer_reply(c, 200, form_content_types[doc->form]);
 }
 
-static const struct status_info no_method = {
-    .code = 405,
-    .reason = "MethodNotAllowed",
-    .message = "the server does not allow this method on the requested resource",
-    .has_details = true,
-};
-static const struct status_info not_acceptable = {
-    .code = 406,
-    .reason = "NotAcceptable",
-    .message = "only the following media types are accepted: application/json, application/yaml",
-};
-
 void discovery_serve(const struct discovery *d, struct call *c)
 {
     const char *path = c->route.path;
@@ -276,7 +251,8 @@ void discovery_serve(const struct discovery *d, struct call *c)
         return;
     }
     if (c->method != HTTP_GET) {
-        call_fail_status(c, &no_method);
+        (void)call_refuse(c, 405, "MethodNotAllowed", true,
+                          "the server does not allow this method on the requested resource");
         return;
     }
     if (discovery_find(d, path, FORM_V2))
@@ -284,8 +260,9 @@ void discovery_serve(const struct discovery *d, struct call *c)
     best = discovery_find(d, path, form_asked_for(c));
     if (best && best != legacy)
         answer_aggregated(best, c);
-    else if (negotiate(c))
+    else if (negotiate_view(c))
         call_answer_json_text(c, 200, str_of(legacy->body));
     else
-        call_fail_status(c, &not_acceptable);
+        (void)call_refuse(c, 406, "NotAcceptable", false,
+                          "only the following media types are accepted: application/json, application/yaml");
 }

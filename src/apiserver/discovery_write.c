@@ -1,3 +1,4 @@
+/* Writes the discovery documents from the table of resources, in the legacy and in the aggregated form. */
 #include "apiserver/discovery_int.h"
 
 #include <string.h>
@@ -35,9 +36,9 @@ bool span_next_version(struct resource_span *s, struct resource_span *ret)
     return span_take(s, n, ret);
 }
 
-/* --- What both forms have --- */
+/* --- Shared by both forms --- */
 
-/* Nothing when there are none. */
+/* Writes nothing for an empty list. */
 static void write_words(const char *key, const char *const *words, struct buf *out)
 {
     if (!words || !words[0])
@@ -92,7 +93,7 @@ static void write_group_version(const char *key, const struct resource *r, struc
     json_out_end_object(out);
 }
 
-/* The first version of the table is the one that clients should use. */
+/* The first version in the table is the preferred one. */
 static void write_group_members(struct resource_span group, struct buf *out)
 {
     const struct resource *first = group.items;
@@ -128,8 +129,8 @@ void discovery_write_group(struct resource_span group, struct buf *out)
     json_out_end_object(out);
 }
 
-/* Tells clients that migrate stored objects in which form they are stored: eight bytes that stay the same as
- * long as group, version and kind do. */
+/* The storage version hash, for clients that migrate stored objects: eight bytes derived from group, version
+ * and kind. */
 static void write_storage_hash(const struct resource *r, struct buf *out)
 {
     static const struct hash_seed fixed = { 0 };
@@ -138,7 +139,7 @@ static void write_storage_hash(const struct resource *r, struct buf *out)
     uint64_t hash;
 
     buf_addf(&text, "%s/%s/%s", r->group, r->version, r->kind);
-    hash = siphash13(fixed, buf_str(&text));
+    hash = siphash_hash(fixed, buf_str(&text));
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(hash >> 8 * i);
     base64_encode((struct str){ bytes, sizeof bytes }, &encoded);
@@ -160,7 +161,7 @@ static void write_resource(const struct resource *r, struct buf *out)
     json_out_end_object(out);
 }
 
-/* Group and version only where they are not the resource's own. */
+/* Group and version only if they differ from the resource's. */
 static void write_subresource(const struct resource *r, const struct subresource *s, struct buf *out)
 {
     json_out_object(out, NULL);

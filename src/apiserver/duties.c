@@ -1,3 +1,7 @@
+/* Runs the duties of the server: passes every commit to them, and sends their calls with a limit per duty.
+ *
+ * At the start every stored object is passed to every duty once. Costs one function call per duty and commit.
+ */
 #include "apiserver/duties.h"
 
 #include <stdlib.h>
@@ -13,19 +17,19 @@ static const struct duty *const all_duties[] = {
 struct duties {
     struct apiserver *server;
     struct store_watcher watcher;
-    void *items[DUTIES_COUNT];
+    struct duty_base *items[DUTIES_COUNT];
     bool is_watching;
 };
 
-static void duties_see(void *ctx, const struct store_event *ev)
+static void duties_observe(void *ctx, const struct store_event *ev)
 {
     struct duties *d = ctx;
 
     for (size_t i = 0; i < DUTIES_COUNT; i++)
-        all_duties[i]->see(d->items[i], ev);
+        all_duties[i]->observe(d->items[i], ev);
 }
 
-static int see_kind(struct duties *d, enum kind k, struct error *err)
+static int observe_kind(struct duties *d, enum kind k, struct error *err)
 {
     struct store_iter it;
     const struct object *o;
@@ -34,9 +38,37 @@ static int see_kind(struct duties *d, enum kind k, struct error *err)
     if (r < 0)
         return r;
     while ((o = store_iter_next(&it)))
-        duties_see(d, &(struct store_event){ .object = o, .revision = o->revision });
+        duties_observe(d, &(struct store_event){ .object = o, .revision = o->revision });
     store_iter_done(&it);
     return 0;
+}
+
+static int duty_start(struct apiserver *s, const struct duty *duty, struct duty_base **ret, struct error *err)
+{
+    struct duty_base *b = calloc(1, duty->bytes);
+    int r = b ? duty_calls_new(s, duty->answered, b, &b->calls, err) : error_no_memory(err);
+
+    if (r < 0) {
+        free(b);
+        return r;
+    }
+    b->server = s;
+    deferred_init(&b->reconcile, s->loop, duty->reconcile, b);
+    timer_init(&b->timer, s->loop, duty->reconcile, b);
+    if (duty->init)
+        duty->init(b);
+    *ret = b;
+    return 0;
+}
+
+static void duty_stop(const struct duty *duty, struct duty_base *b)
+{
+    loop_undefer(&b->reconcile);
+    timer_disarm(&b->timer);
+    (void)duty_calls_free(b->calls);
+    if (duty->done)
+        duty->done(b);
+    free(b);
 }
 
 int duties_new(struct apiserver *s, struct duties **ret, struct error *err)
@@ -48,24 +80,24 @@ int duties_new(struct apiserver *s, struct duties **ret, struct error *err)
         return error_no_memory(err);
     d->server = s;
     for (size_t i = 0; i < DUTIES_COUNT && r == 0; i++)
-        r = all_duties[i]->start(s, &d->items[i], err);
+        r = duty_start(s, all_duties[i], &d->items[i], err);
     for (int k = 0; k < KIND_COUNT && r == 0; k++) {
         if (k != KIND_EVENT_V1) /* stored as KIND_EVENT */
-            r = see_kind(d, (enum kind)k, err);
+            r = observe_kind(d, (enum kind)k, err);
     }
     if (r < 0) {
         (void)duties_free(d);
         return r;
     }
-    store_watch(s->store, &d->watcher, KIND_COUNT, duties_see, NULL, d);
+    store_watch(s->store, &d->watcher, KIND_COUNT, duties_observe, NULL, d);
     d->is_watching = true;
     *ret = d;
     return 0;
 }
 
-int duties_look_again(struct duties *d, enum kind k, struct error *err)
+int duties_rescan(struct duties *d, enum kind k, struct error *err)
 {
-    return d->is_watching ? see_kind(d, k, err) : 0;
+    return d->is_watching ? observe_kind(d, k, err) : 0;
 }
 
 void duties_stop(struct duties *d)
@@ -75,7 +107,7 @@ void duties_stop(struct duties *d)
     d->is_watching = false;
     for (size_t i = 0; i < DUTIES_COUNT; i++) {
         if (d->items[i])
-            all_duties[i]->stop(d->items[i]);
+            duty_stop(all_duties[i], d->items[i]);
         d->items[i] = NULL;
     }
 }
@@ -103,9 +135,9 @@ void object_path(const struct object *o, struct buf *out)
 
 struct duty_calls {
     struct apiserver *server;
-    loop_fn then; /* NULL when the duty is gone */
+    loop_fn then; /* NULL when the duty was freed */
     void *ctx;
-    unsigned under_way;
+    unsigned in_flight;
     bool have_failed;
     struct deferred end;
     struct timer pause;
@@ -115,7 +147,7 @@ static void duty_calls_end(void *ctx)
 {
     struct duty_calls *q = ctx;
 
-    if (q->under_way == 0)
+    if (q->in_flight == 0)
         q->then(q->ctx);
 }
 
@@ -141,19 +173,19 @@ struct duty_calls *duty_calls_free(struct duty_calls *q)
     loop_undefer(&q->end);
     timer_disarm(&q->pause);
     q->then = NULL;
-    if (q->under_way == 0)
+    if (q->in_flight == 0)
         free(q);
     return NULL;
 }
 
 bool duty_calls_are_full(const struct duty_calls *q)
 {
-    return q->under_way >= DUTY_CALLS_MAX;
+    return q->in_flight >= DUTY_CALLS_MAX;
 }
 
 bool duty_calls_are_busy(const struct duty_calls *q)
 {
-    return q->under_way > 0 || timer_is_armed(&q->pause);
+    return q->in_flight > 0 || timer_is_armed(&q->pause);
 }
 
 bool duty_calls_have_failed(const struct duty_calls *q)
@@ -166,8 +198,8 @@ static void duty_call_answered(void *ctx, const struct call *answered)
     struct duty_calls *q = ctx;
 
     q->have_failed = q->have_failed || answered->status >= 500;
-    q->under_way--;
-    if (q->under_way)
+    q->in_flight--;
+    if (q->in_flight)
         return;
     if (!q->then)
         free(q);
@@ -180,8 +212,8 @@ static void duty_call_answered(void *ctx, const struct call *answered)
 void duty_calls_send(struct duty_calls *q, enum http_method method, const char *content_type,
                      struct str target, struct str body)
 {
-    if (q->under_way++ == 0)
-        q->have_failed = false; /* a new round */
+    if (q->in_flight++ == 0)
+        q->have_failed = false; /* a new round begins */
     own_call(q->server,
              &(struct own_request){
                  .method = method, .content_type = content_type, .target = target, .body = body },

@@ -1,11 +1,11 @@
-/* Garbage collection: what becomes of an object when its owners go.
+/* Garbage collection: deletes dependents of deleted owners, and implements foreground deletion and orphaning.
  *
- * An object whose every owner is gone is deleted. An owner that is deleted in the foreground takes along
- * those that have no other owner to stay for, and waits for those that block it, but not in a circle; one
- * that is deleted with its dependents orphaned waits until they have let go of it. An owner of a kind that is
- * not served here cannot be looked up: it counts as there.
+ * An object is deleted when all of its owners are gone. An owner that is deleted in the foreground deletes
+ * the dependents that have no other remaining owner, and waits for those with blockOwnerDeletion, except in a
+ * cycle; one whose dependents are orphaned waits until they no longer name it. An owner of a kind that is not
+ * served here cannot be checked up and counts as existing.
  *
- * Known dependents are kept by uid, with an index from the uid of each owner to them. Few objects have
+ * Dependents are kept by uid, with an index from the uid of each owner to its dependents. Few objects have
  * owners, so this is small. */
 #include "apiserver/duties.h"
 
@@ -18,25 +18,23 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-/* An owner's uid and those that name it. */
+/* An owner's uid and the dependents that name it. */
 struct owner_entry {
-    VEC(const char *) dependents; /* uids, which live in the dependents' objects */
+    VEC(const char *) dependents; /* uids, in the memory of the dependents' objects */
     char uid[];
 };
 
 struct garbage {
-    struct apiserver *server;
-    struct deferred look;
-    struct duty_calls *calls;
-    struct map dependents;       /* uid -> struct object *, a reference: everything that has owners */
-    struct map owners;           /* uid -> struct owner_entry */
-    struct map suspects;         /* uid -> struct object *, a reference: to be looked at */
-    VEC(struct object *) looked; /* at in this round: once more when the server fails meanwhile */
+    struct duty_base base;
+    struct map dependents;        /* uid -> struct object *, a reference: every object with owners */
+    struct map owners;            /* uid -> struct owner_entry */
+    struct map suspects;          /* uid -> struct object *, a reference: to be checked */
+    VEC(struct object *) checked; /* checked in this round: again if the server fails meanwhile */
 };
 
 /* --- The index --- */
 
-static void index_remove(struct garbage *g, const struct object *o)
+static void owner_index_remove(struct garbage *g, const struct object *o)
 {
     for (uint32_t i = 0; i < o->owners_count; i++) {
         struct owner_entry *e = map_get(&g->owners, str_of(o->owners[i].uid));
@@ -72,8 +70,8 @@ static struct owner_entry *owner_entry(struct garbage *g, const char *uid)
     return e;
 }
 
-/* Without memory an entry is missing: the dependent then outlives its owner until the next start. */
-static void index_add(struct garbage *g, const struct object *o)
+/* Without memory the entry is missing: the dependent then outlives its owner until the next start. */
+static void owner_index_add(struct garbage *g, const struct object *o)
 {
     for (uint32_t i = 0; i < o->owners_count; i++) {
         struct owner_entry *e = owner_entry(g, o->owners[i].uid);
@@ -83,7 +81,7 @@ static void index_add(struct garbage *g, const struct object *o)
     }
 }
 
-static void suspect(struct garbage *g, const struct object *o)
+static void add_suspect(struct garbage *g, const struct object *o)
 {
     struct object *mine = object_ref(o);
     void *old = NULL;
@@ -91,7 +89,7 @@ static void suspect(struct garbage *g, const struct object *o)
     if (map_put(&g->suspects, str_of(mine->uid), mine, &old) < 0)
         old = mine;
     (void)object_unref(old);
-    loop_defer(&g->look);
+    loop_defer(&g->base.reconcile);
 }
 
 static void suspect_dependents(struct garbage *g, const char *uid)
@@ -102,7 +100,7 @@ static void suspect_dependents(struct garbage *g, const char *uid)
         const struct object *o = map_get(&g->dependents, str_of(e->dependents.items[i]));
 
         if (o)
-            suspect(g, o);
+            add_suspect(g, o);
     }
 }
 
@@ -112,16 +110,16 @@ static const struct object *owner_object(const struct garbage *g, const struct o
     const struct kind_info *k = kind_by_api_version(str_of(w->api_version), str_of(w->kind));
     const struct object *found;
 
-    /* Nor can one be told apart that should be in a namespace, of a dependent that is in none. */
+    /* An owner in a namespace cannot be found for a dependent at cluster scope. */
     *ret_is_known = k != NULL && (!k->is_namespaced || o->ns[0]);
     if (!*ret_is_known)
         return NULL;
-    found = store_get_newest(g->server->store, k->kind == KIND_EVENT_V1 ? KIND_EVENT : k->kind,
+    found = store_get_newest(g->base.server->store, k->kind == KIND_EVENT_V1 ? KIND_EVENT : k->kind,
                              k->is_namespaced ? o->ns : "", w->name);
     return found && strcmp(found->uid, w->uid) == 0 ? found : NULL;
 }
 
-/* Owners that wait for this one to go or to let go may be through now. */
+/* Checks owners that wait for the deletion or release of this object. */
 static void suspect_waiting_owners(struct garbage *g, const struct object *o)
 {
     for (uint32_t i = 0; i < o->owners_count; i++) {
@@ -129,15 +127,15 @@ static void suspect_waiting_owners(struct garbage *g, const struct object *o)
         const struct object *owner = owner_object(g, o, &o->owners[i], &is_known);
 
         if (owner && owner->is_deleting)
-            suspect(g, owner);
+            add_suspect(g, owner);
     }
 }
 
-/* --- What is done --- */
+/* --- Actions --- */
 
 static void send_delete(struct garbage *g, const struct object *o, const char *policy)
 {
-    struct buf path = BUF_INIT(4096), body = BUF_INIT(512);
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096), body = BUF_INIT(512);
 
     object_path(o, &path);
     json_out_object(&body, NULL);
@@ -146,22 +144,20 @@ static void send_delete(struct garbage *g, const struct object *o, const char *p
     json_out_text(&body, "uid", o->uid);
     json_out_end_object(&body);
     json_out_end_object(&body);
-    duty_calls_send(g->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
-    buf_done(&path);
-    buf_done(&body);
+    duty_calls_send(g->base.calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
 }
 
 static void send_patch(struct garbage *g, const struct object *o, const struct buf *body)
 {
-    struct buf path = BUF_INIT(4096);
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096);
 
     object_path(o, &path);
     if (!body->failed)
-        duty_calls_send(g->calls, HTTP_PATCH, "application/merge-patch+json", buf_str(&path), buf_str(body));
-    buf_done(&path);
+        duty_calls_send(g->base.calls, HTTP_PATCH, "application/merge-patch+json", buf_str(&path),
+                        buf_str(body));
 }
 
-/* Up to the list of this name in metadata, which end_patch() closes. */
+/* Writes up to the list of this name in metadata, which end_patch() closes. */
 static void begin_patch(const struct object *o, const char *list, struct buf *body)
 {
     json_out_object(body, NULL);
@@ -178,10 +174,10 @@ static void end_patch(struct buf *body)
     json_out_end_object(body);
 }
 
-/* A conflict means that the object has changed, and that it will be looked at again. */
+/* A conflict means that the object has changed; its event causes another check. */
 static void remove_finalizer(struct garbage *g, const struct object *o, const char *finalizer)
 {
-    struct buf body = BUF_INIT((size_t)1 << 20);
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)1 << 20);
 
     begin_patch(o, "finalizers", &body);
     for (uint32_t i = 0; i < o->finalizers.count; i++)
@@ -189,7 +185,6 @@ static void remove_finalizer(struct garbage *g, const struct object *o, const ch
             json_out_text(&body, NULL, o->finalizers.items[i]);
     end_patch(&body);
     send_patch(g, o, &body);
-    buf_done(&body);
 }
 
 static void write_owner(const struct owner *w, struct buf *out)
@@ -208,7 +203,7 @@ static void write_owner(const struct owner *w, struct buf *out)
 
 static void remove_owner(struct garbage *g, const struct object *o, const char *uid)
 {
-    struct buf body = BUF_INIT((size_t)1 << 20);
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)1 << 20);
 
     begin_patch(o, "ownerReferences", &body);
     for (uint32_t i = 0; i < o->owners_count; i++)
@@ -216,10 +211,9 @@ static void remove_owner(struct garbage *g, const struct object *o, const char *
             write_owner(&o->owners[i], &body);
     end_patch(&body);
     send_patch(g, o, &body);
-    buf_done(&body);
 }
 
-static bool blocks(const struct object *o, const char *uid)
+static bool blocks_owner(const struct object *o, const char *uid)
 {
     for (uint32_t i = 0; i < o->owners_count; i++) {
         if (strcmp(o->owners[i].uid, uid) == 0 && o->owners[i].blocks_deletion)
@@ -228,11 +222,12 @@ static bool blocks(const struct object *o, const char *uid)
     return false;
 }
 
-/* The newest state of a dependent: what the index holds may be on its way out. */
-static const struct object *newest(const struct garbage *g, const char *uid)
+/* The current version of a dependent: the one in the index may be outdated. */
+static const struct object *current_dependent(const struct garbage *g, const char *uid)
 {
     const struct object *o = map_get(&g->dependents, str_of(uid));
-    const struct object *now = o ? store_get_newest(g->server->store, o->kind->kind, o->ns, o->name) : NULL;
+    const struct object *now =
+        o ? store_get_newest(g->base.server->store, o->kind->kind, o->ns, o->name) : NULL;
 
     return now && strcmp(now->uid, uid) == 0 ? now : NULL;
 }
@@ -259,7 +254,7 @@ static bool has_waiting_dependent(const struct garbage *g, const struct object *
     const struct owner_entry *e = map_get(&g->owners, str_of(o->uid));
 
     for (size_t i = 0; e && i < e->dependents.count; i++) {
-        const struct object *d = newest(g, e->dependents.items[i]);
+        const struct object *d = current_dependent(g, e->dependents.items[i]);
 
         if (d && waits_in_foreground(d))
             return true;
@@ -267,8 +262,8 @@ static bool has_waiting_dependent(const struct garbage *g, const struct object *
     return false;
 }
 
-/* A dependent of one that waits in the foreground. When one of its own dependents waits already, the owners
- * go in a circle: it is deleted without waiting, which opens the circle. */
+/* A dependent of an owner that waits in the foreground. If one of its own dependents already waits, the
+ * owners form a cycle: deleting it without waiting breaks the cycle. */
 static void end_dependent(struct garbage *g, const struct object *d, const char *owner_uid)
 {
     if (d->is_deleting)
@@ -285,12 +280,13 @@ static void end_in_foreground(struct garbage *g, const struct object *o)
     bool is_blocked = false;
 
     for (size_t i = 0; e && i < e->dependents.count; i++) {
-        const struct object *d = newest(g, e->dependents.items[i]);
+        const struct object *d = current_dependent(g, e->dependents.items[i]);
 
         if (!d)
             continue;
-        /* Of two that wait for one another, neither blocks; nor does one block itself. */
-        is_blocked = is_blocked || (blocks(d, o->uid) && !(waits_in_foreground(d) && blocks(o, d->uid)));
+        /* Two objects that wait for each other do not block; nor does an object block itself. */
+        is_blocked =
+            is_blocked || (blocks_owner(d, o->uid) && !(waits_in_foreground(d) && blocks_owner(o, d->uid)));
         end_dependent(g, d, o->uid);
     }
     if (!is_blocked)
@@ -303,7 +299,7 @@ static void orphan_dependents(struct garbage *g, const struct object *o)
     bool is_held = false;
 
     for (size_t i = 0; e && i < e->dependents.count; i++) {
-        const struct object *d = newest(g, e->dependents.items[i]);
+        const struct object *d = current_dependent(g, e->dependents.items[i]);
 
         if (!d)
             continue;
@@ -326,9 +322,9 @@ static void check_owners(struct garbage *g, const struct object *o)
         send_delete(g, o, "Background");
 }
 
-static void look_at(struct garbage *g, const struct object *seen)
+static void check_suspect(struct garbage *g, const struct object *seen)
 {
-    const struct object *o = store_get_newest(g->server->store, seen->kind->kind, seen->ns, seen->name);
+    const struct object *o = store_get_newest(g->base.server->store, seen->kind->kind, seen->ns, seen->name);
 
     if (!o || strcmp(o->uid, seen->uid) != 0)
         return;
@@ -340,38 +336,39 @@ static void look_at(struct garbage *g, const struct object *seen)
         end_in_foreground(g, o);
 }
 
-static void garbage_look(void *ctx)
+static void garbage_reconcile(void *ctx)
 {
     struct garbage *g = ctx;
     struct object *o;
 
-    if (duty_calls_are_busy(g->calls))
-        return; /* the last answer leads here again */
-    for (size_t at = 0; !duty_calls_are_full(g->calls) && (o = map_next(&g->suspects, &at, NULL)); at = 0) {
+    if (duty_calls_are_busy(g->base.calls))
+        return; /* the last answer starts it again */
+    for (size_t at = 0; !duty_calls_are_full(g->base.calls) && (o = map_next(&g->suspects, &at, NULL));
+         at = 0) {
         (void)map_remove(&g->suspects, str_of(o->uid));
-        look_at(g, o);
-        if (!duty_calls_are_busy(g->calls) || vec_push(&g->looked, o) < 0)
-            (void)object_unref(o); /* nothing was needed; or without memory the next start looks */
+        check_suspect(g, o);
+        if (!duty_calls_are_busy(g->base.calls) || vec_push(&g->checked, o) < 0)
+            (void)object_unref(o); /* no call was needed; or without memory it is checked at the next start */
     }
 }
 
-/* The end of a round: what it looked at is done, or must be looked at again. */
-static void garbage_looked(void *ctx)
+/* The end of a round: checked objects are done, or must be checked again after a failure. */
+static void garbage_answered(void *ctx)
 {
     struct garbage *g = ctx;
 
-    for (size_t i = 0; i < g->looked.count; i++) {
-        if (duty_calls_have_failed(g->calls))
-            suspect(g, g->looked.items[i]);
-        (void)object_unref(g->looked.items[i]);
+    for (size_t i = 0; i < g->checked.count; i++) {
+        if (duty_calls_have_failed(g->base.calls))
+            add_suspect(g, g->checked.items[i]);
+        (void)object_unref(g->checked.items[i]);
     }
-    vec_clear(&g->looked);
-    garbage_look(g);
+    vec_clear(&g->checked);
+    garbage_reconcile(g);
 }
 
-/* --- What is seen --- */
+/* --- Observed commits --- */
 
-/* Whether they are owned alike, as far as an owner that waits is concerned. */
+/* Whether the owners are the same, as far as it matters to an owner that waits. */
 static bool owners_are_equal(const struct object *a, const struct object *b)
 {
     if (a->owners_count != b->owners_count)
@@ -384,14 +381,14 @@ static bool owners_are_equal(const struct object *a, const struct object *b)
     return true;
 }
 
-static void garbage_see(void *duty, const struct store_event *ev)
+static void garbage_observe(void *duty, const struct store_event *ev)
 {
     struct garbage *g = duty;
     const struct object *o = ev->object;
     struct object *known = map_remove(&g->dependents, str_of(o->uid));
 
     if (known) {
-        index_remove(g, known);
+        owner_index_remove(g, known);
         if (ev->is_delete || !owners_are_equal(known, o))
             suspect_waiting_owners(g, known);
         (void)object_unref(known);
@@ -404,50 +401,40 @@ static void garbage_see(void *duty, const struct store_event *ev)
         struct object *mine = object_ref(o);
 
         if (map_put(&g->dependents, str_of(mine->uid), mine, NULL) == 0)
-            index_add(g, mine);
+            owner_index_add(g, mine);
         else
             (void)object_unref(mine);
-        suspect(g, o);
+        add_suspect(g, o);
     } else if (o->is_deleting &&
                (object_has_finalizer(o, FINALIZER_ORPHAN) || object_has_finalizer(o, FINALIZER_FOREGROUND))) {
-        suspect(g, o);
+        add_suspect(g, o);
     }
 }
 
-static int garbage_start(struct apiserver *s, void **ret, struct error *err)
+static void garbage_init(void *duty)
 {
-    struct garbage *g = calloc(1, sizeof *g);
-    struct hash_seed seed = { rng_u64(&s->rng), rng_u64(&s->rng) };
-    int r = g ? duty_calls_new(s, garbage_looked, g, &g->calls, err) : error_no_memory(err);
+    struct garbage *g = duty;
+    struct rng *rng = &g->base.server->rng;
+    struct hash_seed seed = { rng_u64(rng), rng_u64(rng) };
 
-    if (r < 0) {
-        free(g);
-        return r;
-    }
-    g->server = s;
     map_init(&g->dependents, seed);
     map_init(&g->owners, seed);
     map_init(&g->suspects, seed);
-    deferred_init(&g->look, s->loop, garbage_look, g);
-    *ret = g;
-    return 0;
 }
 
-static void garbage_stop(void *duty)
+static void garbage_done(void *duty)
 {
     struct garbage *g = duty;
     struct owner_entry *e;
     struct object *o;
 
-    loop_undefer(&g->look);
-    (void)duty_calls_free(g->calls);
     for (size_t at = 0; (e = map_next(&g->owners, &at, NULL));) {
         vec_done(&e->dependents);
         free(e);
     }
-    for (size_t i = 0; i < g->looked.count; i++)
-        (void)object_unref(g->looked.items[i]);
-    vec_done(&g->looked);
+    for (size_t i = 0; i < g->checked.count; i++)
+        (void)object_unref(g->checked.items[i]);
+    vec_done(&g->checked);
     for (size_t at = 0; (o = map_next(&g->dependents, &at, NULL));)
         (void)object_unref(o);
     for (size_t at = 0; (o = map_next(&g->suspects, &at, NULL));)
@@ -455,7 +442,8 @@ static void garbage_stop(void *duty)
     map_done(&g->owners);
     map_done(&g->dependents);
     map_done(&g->suspects);
-    free(g);
 }
 
-const struct duty duty_garbage = { garbage_start, garbage_see, garbage_stop };
+const struct duty duty_garbage = {
+    sizeof(struct garbage), garbage_reconcile, garbage_answered, garbage_observe, garbage_init, garbage_done,
+};

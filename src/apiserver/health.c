@@ -1,3 +1,4 @@
+/* Health checks of the server, /livez, /readyz, /healthz and /version. Checks read memory only. */
 #include "apiserver/health.h"
 
 #include <assert.h>
@@ -24,13 +25,14 @@ static int check_store(void *ctx, struct error *err)
     return store_check(s->store, err);
 }
 
-/* A first start makes the predefined namespaces, this one last: whoever waited for readiness finds them. */
+/* A first start creates the predefined namespaces, this one last: a client that waited for readiness finds
+ * all of them. */
 static int check_namespaces(void *ctx, struct error *err)
 {
     const struct apiserver *s = ctx;
 
     if (!store_get(s->store, KIND_NAMESPACE, "", "kube-system"))
-        return error_set(err, ERR_UNAVAILABLE, "there is no namespace 'kube-system' yet");
+        return error_set(err, ERR_UNAVAILABLE, "namespace 'kube-system' does not exist yet");
     return 0;
 }
 
@@ -38,11 +40,11 @@ static int check_stopping(void *ctx, struct error *err)
 {
     const struct apiserver *s = ctx;
 
-    return s->is_stopping ? error_set(err, ERR_UNAVAILABLE, "the server is stopping") : 0;
+    return s->is_stopping ? error_set(err, ERR_UNAVAILABLE, "server is stopping") : 0;
 }
 
-/* The image is in memory before the server listens, and admission is compiled in: their checks say that they
- * exist. */
+/* Checks that always pass, for compatibility: the objects are in memory before the server listens, and
+ * admission is compiled in. */
 static const struct {
     const char *name;
     unsigned when;
@@ -81,7 +83,7 @@ int health_text(const struct health *h, const char *path, const struct params *p
     }
     ask.excluded = excluded;
     status = health_answer(h, str_of(path), &ask, &text);
-    assert(status > 0); /* health_has_path() */
+    assert(status > 0); /* callers check health_has_path() */
     *ret_text = arena_dup(a, buf_str(&text));
     if (!*ret_text)
         *ret_text = "";

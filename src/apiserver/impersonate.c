@@ -1,4 +1,5 @@
-#include "apiserver/impersonate.h"
+/* Impersonation by the Impersonate-* headers, for members of system:masters. Headers are read in one pass. */
+#include "apiserver/authenticate.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct extra_header {
     const char *value;
 };
 
-/* What the headers say. Names and values are bounded by the carrier. */
+/* The values of the headers. Names and values are bounded by the carrier. */
 struct request {
     struct arena *arena;
     const char *name; /* NULL for none */
@@ -58,7 +59,7 @@ static void on_header(void *ctx, struct str name, struct str value)
     q->has_no_memory |= r < 0 || !text;
 }
 
-/* Keys are percent-encoded and of any case, since header names are: `Acme.com%2Fproject`. */
+/* Keys are percent-encoded and case-insensitive, as header names are: `Acme.com%2Fproject`. */
 static int extra_key(struct call *c, struct str name, const char **ret, struct error *err)
 {
     struct str decoded;
@@ -76,7 +77,7 @@ static int extra_key(struct call *c, struct str name, const char **ret, struct e
     return 0;
 }
 
-/* One entry a header: several values of one key stay several entries. */
+/* One entry per header: several values of one key stay several entries. */
 static int extra_new(struct call *c, const struct request *q, const struct user_extra **ret,
                      struct error *err)
 {
@@ -96,8 +97,8 @@ static int extra_new(struct call *c, const struct request *q, const struct user_
     return 0;
 }
 
-/* Groups that are not named are those that the user would have anyway. */
-static int become(struct call *c, struct request *q, const struct user **ret, struct error *err)
+/* Without groups in the headers the user has its implied groups. */
+static int make_requested_user(struct call *c, struct request *q, const struct user **ret, struct error *err)
 {
     const struct user_extra *extra = NULL;
     struct str ns, account;
@@ -121,7 +122,8 @@ static int become(struct call *c, struct request *q, const struct user **ret, st
     return 0;
 }
 
-int impersonate(struct call *c, const struct user *real, const struct user **ret, struct error *err)
+int authenticate_impersonation(struct call *c, const struct user *real, const struct user **ret,
+                               struct error *err)
 {
     _cleanup_(request_done) struct request q = { .arena = &c->arena };
 
@@ -144,5 +146,5 @@ int impersonate(struct call *c, const struct user *real, const struct user **ret
     }
     if (!q.name)
         return error_set(err, ERR_BAD_REQUEST, "requested groups, uid or extra without impersonating a user");
-    return become(c, &q, ret, err);
+    return make_requested_user(c, &q, ret, err);
 }

@@ -1,6 +1,6 @@
+/* Signs and reads the tokens of service accounts: JSON Web Tokens with ES256. A token is parsed only to the
+ * header before its signature is verified. */
 #include "apiserver/jwt.h"
-
-#include <string.h>
 
 #include "api/base64.h"
 #include "base/cleanup.h"
@@ -19,7 +19,7 @@ static const struct {
 
 /* --- Signing --- */
 
-static json_ref reference(struct json *d, const char *name, const char *uid)
+static json_ref new_reference(struct json *d, const char *name, const char *uid)
 {
     json_ref ref = json_new_object(d);
 
@@ -35,12 +35,12 @@ static json_ref own_claim(struct json *d, const struct jwt *t)
     json_set_string(d, claim, "namespace", t->ns);
     for (size_t i = 0; i < ARRAY_LEN(bound_claims); i++)
         if (t->bound.kind == bound_claims[i].kind)
-            json_set(d, claim, bound_claims[i].claim, reference(d, t->bound.name, t->bound.uid));
-    json_set(d, claim, "serviceaccount", reference(d, t->account, t->account_uid));
+            json_set(d, claim, bound_claims[i].claim, new_reference(d, t->bound.name, t->bound.uid));
+    json_set(d, claim, "serviceaccount", new_reference(d, t->account, t->account_uid));
     return claim;
 }
 
-static json_ref claims(struct json *d, const struct jwt *t)
+static json_ref new_claims(struct json *d, const struct jwt *t)
 {
     _cleanup_(buf_done_p) struct buf subject = BUF_INIT(JWT_BYTES_MAX);
     json_ref root = json_new_object(d), audiences = json_new_array(d);
@@ -67,7 +67,7 @@ int jwt_sign(const struct jwt *t, const struct key *k, struct buf *out, struct e
     int r;
 
     json_init(&d, JWT_BYTES_MAX);
-    json_write(&d, claims(&d, t), &payload);
+    json_write(&d, new_claims(&d, t), &payload);
     r = json_check(&d, err);
     if (r == 0)
         r = buf_check(&payload, "token", err);
@@ -90,12 +90,12 @@ int jwt_sign(const struct jwt *t, const struct key *k, struct buf *out, struct e
 
 /* --- Reading --- */
 
-static int refused(struct error *err, const char *why)
+static int refuse_token(struct error *err, const char *why)
 {
     return error_set(err, ERR_UNAUTHORIZED, "invalid bearer token: %s", why);
 }
 
-/* A part of the token as JSON; 0 when it is anything else than an object. */
+/* A part of the token as JSON; 0 when it is not an object. */
 static json_ref part_json(struct json *d, struct str part)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(JWT_BYTES_MAX);
@@ -116,37 +116,37 @@ static bool signature_holds(struct str text, struct str signature, const struct 
            key_verify(k, text, (const unsigned char *)bytes.data);
 }
 
-/* Header, payload and signature; what is signed is the text from the header to the payload. */
-static int split(struct str text, struct str ret_parts[3], struct str *ret_signed, struct error *err)
+/* Header, payload and signature; the signed text is header and payload with the dot between them. */
+static int split_token(struct str text, struct str ret_parts[3], struct str *ret_signed, struct error *err)
 {
     struct str rest = text;
 
     if (text.len == 0 || text.len > JWT_BYTES_MAX)
-        return refused(err, "it is no token of ours");
+        return refuse_token(err, "it is not a token of this server");
     for (int i = 0; i < 3; i++) {
         if (!rest.s)
-            return refused(err, "it is no token of ours");
+            return refuse_token(err, "it is not a token of this server");
         ret_parts[i] = str_next(&rest, '.');
     }
     if (rest.s)
-        return refused(err, "it is no token of ours");
+        return refuse_token(err, "it is not a token of this server");
     *ret_signed = (struct str){ text.s, text.len - ret_parts[2].len - 1 };
     return 0;
 }
 
-static void decode_own_claim(struct decoder *x, json_ref claim, struct jwt *t)
+static void decode_own_claim(struct decoder *decoder, json_ref claim, struct jwt *t)
 {
-    json_ref account = json_get(x->d, claim, "serviceaccount");
+    json_ref account = json_get(decoder->d, claim, "serviceaccount");
 
-    t->ns = decode_text(x, claim, "namespace");
-    t->account = decode_text(x, account, "name");
-    t->account_uid = decode_text(x, account, "uid");
+    t->ns = decode_text(decoder, claim, "namespace");
+    t->account = decode_text(decoder, account, "name");
+    t->account_uid = decode_text(decoder, account, "uid");
     t->bound = (struct jwt_bound){ KIND_COUNT, "", "" };
     for (size_t i = 0; i < ARRAY_LEN(bound_claims); i++) {
-        json_ref bound = json_get(x->d, claim, bound_claims[i].claim);
+        json_ref bound = json_get(decoder->d, claim, bound_claims[i].claim);
         if (bound)
-            t->bound = (struct jwt_bound){ bound_claims[i].kind, decode_text(x, bound, "name"),
-                                           decode_text(x, bound, "uid") };
+            t->bound = (struct jwt_bound){ bound_claims[i].kind, decode_text(decoder, bound, "name"),
+                                           decode_text(decoder, bound, "uid") };
     }
 }
 
@@ -157,18 +157,18 @@ int jwt_read(struct str text, const struct key *k, struct arena *a, struct jwt *
     struct jwt t = { 0 };
     struct str parts[3], covered;
     json_ref root;
-    int r = split(text, parts, &covered, err);
+    int r = split_token(text, parts, &covered, err);
 
     json_init(&d, JWT_BYTES_MAX);
     if (r < 0)
         return r;
     if (!json_is_string(&d, json_get(&d, part_json(&d, parts[0]), "alg"), "ES256"))
-        return refused(err, "it is not signed with ES256");
+        return refuse_token(err, "it is not signed with ES256");
     if (!signature_holds(covered, parts[2], k))
-        return refused(err, "its signature does not hold");
+        return refuse_token(err, "its signature is invalid");
     root = part_json(&d, parts[1]);
     if (!root || !json_is_string(&d, json_get(&d, root, "iss"), JWT_ISSUER))
-        return refused(err, "it is from another issuer");
+        return refuse_token(err, "it is from another issuer");
     t.issued = decode_int(&x, root, "nbf", INT64_MAX);
     t.expires = decode_int(&x, root, "exp", 0);
     t.audiences = decode_texts(&x, root, "aud");

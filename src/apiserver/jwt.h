@@ -1,6 +1,6 @@
-/* The tokens of service accounts: JSON Web Tokens, signed with ES256 by the server's own key.
+/* Tokens of service accounts: JSON Web Tokens, signed with ES256 by the server's own key.
  *
- * Nothing of a token is believed before its signature holds. The algorithm is not the token's to choose:
+ * No part of a token is trusted before its signature is verified. The token cannot choose the algorithm:
  * anything but ES256 is refused. */
 #ifndef BERTH_APISERVER_JWT_H
 #define BERTH_APISERVER_JWT_H
@@ -18,10 +18,10 @@
 #include "io/keys.h"
 
 #define JWT_BYTES_MAX ((size_t)16 << 10)
-/* Who signs, and for whom when nobody else is named. */
+/* The issuer, and the default audience. */
 #define JWT_ISSUER "https://kubernetes.default.svc.cluster.local"
 
-/* The object that the token lives and dies with. */
+/* The object that the token is bound to: it becomes invalid when the object is deleted. */
 struct jwt_bound {
     enum kind kind; /* KIND_POD, KIND_SECRET, KIND_NODE; KIND_COUNT for none */
     const char *name;
@@ -40,8 +40,8 @@ struct jwt {
 
 int jwt_sign(const struct jwt *t, const struct key *k, struct buf *out, struct error *err);
 
-/* Takes the token apart if its signature holds; ERR_UNAUTHORIZED if not. Texts are in the arena. Whether it
- * is valid now, for us, and of accounts that still exist, is for the caller to see. */
+/* Reads the token if its signature is valid; ERR_UNAUTHORIZED otherwise. Texts are in the arena. The caller
+ * must check times, audience, and that the account still exists. */
 int jwt_read(struct str text, const struct key *k, struct arena *a, struct jwt *ret, struct error *err);
 
 #endif

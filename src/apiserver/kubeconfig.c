@@ -1,3 +1,5 @@
+/* Writes the administrator's kubeconfig, and keeps an existing file whose entries for this server are still
+ * right. */
 #include "apiserver/kubeconfig.h"
 
 #include <stdbool.h>
@@ -13,7 +15,7 @@
 #define KUBECONFIG_NAME "berth"
 #define KUBECONFIG_BYTES_MAX ((size_t)1 << 20)
 
-/* Where a client on this machine finds a server that listens on all addresses. */
+/* The address for clients on this machine: loopback, if the server listens on all addresses. */
 static void add_server(struct buf *out, const struct kubeconfig *k)
 {
     const char *port = strrchr(k->address, ':');
@@ -70,7 +72,7 @@ static json_ref kubeconfig_tree(struct json *d, const struct kubeconfig *k)
     return root;
 }
 
-/* The part of that list's entry for berth; 0 when there is none. */
+/* The berth entry of that list; 0 when there is none. */
 static json_ref find_named(const struct json *d, json_ref root, const char *list, const char *what)
 {
     json_ref items = json_get(d, root, list);
@@ -81,7 +83,7 @@ static json_ref find_named(const struct json *d, json_ref root, const char *list
     return 0;
 }
 
-/* Whether the file that is there still leads to this server. What else it holds is its owner's. */
+/* Whether the existing file still leads to this server. Other contents belong to the user. */
 static bool still_holds(const char *path, struct json *d, json_ref wanted)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);

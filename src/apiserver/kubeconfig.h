@@ -1,7 +1,7 @@
-/* The kubeconfig that the server leaves for its administrator: cluster, user and context are named berth.
+/* The kubeconfig that the server writes for its administrator: cluster, user and context are named berth.
  *
- * Its owner may add to it (a namespace, other clusters): it is written anew only when what the server put in
- * no longer holds. */
+ * Its owner may add to it (a namespace, other clusters): it is rewritten only when the entries of the server
+ * are out of date. */
 #ifndef BERTH_APISERVER_KUBECONFIG_H
 #define BERTH_APISERVER_KUBECONFIG_H
 
@@ -9,14 +9,14 @@
 #include "base/str.h"
 
 struct kubeconfig {
-    const char *address; /* host:port; an address that stands for all is written as the loopback's */
-    /* PEM texts; all empty for a server that asks nobody who they are. */
+    const char *address; /* host:port; a wildcard address is written as loopback */
+    /* PEM texts; all empty for a server without authentication. */
     struct str ca;
     struct str cert;
     struct str key;
 };
 
-/* Sees to it that the file says so, with mode 0600. Blocks. */
+/* Creates or updates the file, with mode 0600. Blocks. */
 int kubeconfig_update(const char *path, const struct kubeconfig *k, struct error *err);
 
 #endif

@@ -1,3 +1,5 @@
+/* Reads and validates the parameters of list, watch and deletecollection. The messages are those of the stock
+ * server. */
 #include "apiserver/list_options.h"
 
 #include "api/quote.h"
@@ -5,7 +7,7 @@
 
 #define MATCH_FIELD "resourceVersionMatch"
 
-/* The selectors as they were written, before the resource was asked about their fields. */
+/* The selectors as parsed, before their fields are checked against the resource. */
 struct selectors {
     struct label_selector labels;
     struct field_selector fields;
@@ -26,21 +28,12 @@ static int read_timeout(const struct params *p, int64_t *ret, struct error *err)
     return 0;
 }
 
-static int read_limit(const struct params *p, int64_t *ret, struct error *err)
-{
-    int64_t limit;
-    int r = params_int(p, "limit", 0, &limit, err);
-
-    if (r < 0)
-        return r;
-    *ret = limit > 0 ? limit : 0;
-    return 0;
-}
-
 static int read_values(const struct params *p, struct list_options *o, struct error *err)
 {
-    int r = read_limit(p, &o->limit, err);
+    int r = params_int(p, "limit", 0, &o->limit, err);
 
+    if (o->limit < 0)
+        o->limit = 0;
     if (r == 0)
         r = read_timeout(p, &o->timeout_seconds, err);
     o->has_bookmarks = params_bool(p, "allowWatchBookmarks");
@@ -50,13 +43,6 @@ static int read_values(const struct params *p, struct list_options *o, struct er
     return r;
 }
 
-static int read_selectors(const struct params *p, struct arena *a, struct selectors *ret, struct error *err)
-{
-    int r = label_selector_parse(params_get(p, "labelSelector"), a, &ret->labels, err);
-
-    return r < 0 ? r : field_selector_parse(params_get(p, "fieldSelector"), a, &ret->fields, err);
-}
-
 int list_options_revision(const struct params *p, int64_t *ret, struct error *err)
 {
     struct str text = params_get(p, "resourceVersion");
@@ -64,7 +50,7 @@ int list_options_revision(const struct params *p, int64_t *ret, struct error *er
     uint64_t value = 0;
 
     if (text.len && (!str_to_uint64(text, &value) || value > INT64_MAX)) {
-        (void)quote(quoted, sizeof quoted, text);
+        (void)quote_text(quoted, sizeof quoted, text);
         return error_set(err, ERR_BAD_REQUEST,
                          "resourceVersion: Invalid value: %s: strconv.ParseUint: parsing %s: invalid syntax",
                          quoted, quoted);
@@ -73,9 +59,9 @@ int list_options_revision(const struct params *p, int64_t *ret, struct error *er
     return 0;
 }
 
-/* --- What may not be said together --- */
+/* --- Forbidden combinations --- */
 
-static void forbid(struct field_errors *e, const char *field, const char *detail)
+static void add_forbidden(struct field_errors *e, const char *field, const char *detail)
 {
     struct field_path path = path_child(NULL, field);
 
@@ -95,16 +81,16 @@ static void validate_list(const struct params *p, const struct list_options *o, 
 
     if (match.len) {
         if (version.len == 0)
-            forbid(e, MATCH_FIELD, MATCH_FIELD " is forbidden unless resourceVersion is provided");
+            add_forbidden(e, MATCH_FIELD, MATCH_FIELD " is forbidden unless resourceVersion is provided");
         if (params_get(p, "continue").len)
-            forbid(e, MATCH_FIELD, MATCH_FIELD " is forbidden when continue is provided");
+            add_forbidden(e, MATCH_FIELD, MATCH_FIELD " is forbidden when continue is provided");
         if (o->match == MATCH_UNSET)
             refuse_match(e, match, "\"Exact\", \"NotOlderThan\", \"\"");
         if (o->match == MATCH_EXACT && str_is(version, "0"))
-            forbid(e, MATCH_FIELD, MATCH_FIELD " \"exact\" is forbidden for resourceVersion \"0\"");
+            add_forbidden(e, MATCH_FIELD, MATCH_FIELD " \"exact\" is forbidden for resourceVersion \"0\"");
     }
     if (o->initial != INITIAL_UNSET)
-        forbid(e, "sendInitialEvents", "sendInitialEvents is forbidden for list");
+        add_forbidden(e, "sendInitialEvents", "sendInitialEvents is forbidden for list");
 }
 
 static void validate_watch(const struct params *p, const struct list_options *o, struct field_errors *e)
@@ -112,15 +98,16 @@ static void validate_watch(const struct params *p, const struct list_options *o,
     struct str match = params_get(p, MATCH_FIELD);
 
     if (o->initial != INITIAL_UNSET && o->match != MATCH_NOT_OLDER_THAN)
-        forbid(e, MATCH_FIELD, "sendInitialEvents requires setting " MATCH_FIELD " to NotOlderThan");
+        add_forbidden(e, MATCH_FIELD, "sendInitialEvents requires setting " MATCH_FIELD " to NotOlderThan");
     if (match.len == 0)
         return;
     if (o->initial == INITIAL_UNSET)
-        forbid(e, MATCH_FIELD, MATCH_FIELD " is forbidden for watch unless sendInitialEvents is provided");
+        add_forbidden(e, MATCH_FIELD,
+                      MATCH_FIELD " is forbidden for watch unless sendInitialEvents is provided");
     if (o->match != MATCH_NOT_OLDER_THAN)
         refuse_match(e, match, "\"NotOlderThan\"");
     if (params_get(p, "continue").len)
-        forbid(e, MATCH_FIELD, MATCH_FIELD " is forbidden when continue is provided");
+        add_forbidden(e, MATCH_FIELD, MATCH_FIELD " is forbidden when continue is provided");
 }
 
 static enum version_match match_of(struct str text)
@@ -130,9 +117,9 @@ static enum version_match match_of(struct str text)
     return str_is(text, "NotOlderThan") ? MATCH_NOT_OLDER_THAN : MATCH_UNSET;
 }
 
-/* --- The whole --- */
+/* --- All options --- */
 
-/* A watch of one object by its path is one of its name; a selector may only say the same. */
+/* A watch of one object by its path selects its name; a field selector may only repeat it. */
 static int pin_name(const struct route *route, struct arena *a, struct selection *s, struct error *err)
 {
     const char *name;
@@ -164,7 +151,7 @@ static int select_objects(const struct selectors *by, const struct route *route,
     return r < 0 ? r : pin_name(route, a, ret, err);
 }
 
-/* resourceVersion "0" beside a token says nothing, as everywhere. */
+/* resourceVersion "0" with a token means unset, as elsewhere. */
 static int read_continue(const struct params *p, struct arena *a, struct list_options *o, struct error *err)
 {
     struct str text = params_get(p, "continue");
@@ -190,7 +177,9 @@ int list_options_parse(const struct params *p, const struct route *route, bool i
     int r = read_values(p, &o, err);
 
     if (r == 0)
-        r = read_selectors(p, a, &by, err);
+        r = label_selector_parse(params_get(p, "labelSelector"), a, &by.labels, err);
+    if (r == 0)
+        r = field_selector_parse(params_get(p, "fieldSelector"), a, &by.fields, err);
     if (r < 0)
         return r;
     if (is_watch)

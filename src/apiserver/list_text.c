@@ -1,16 +1,17 @@
-/* The items stand last in every list. In indented JSON and in YAML the frame is that of an empty list, of
- * which the end is taken off; each item is then written as deep as it stands. A block sequence has the same
- * indentation in YAML whether it is a document of its own or a member of the outermost mapping, so that an
- * item is written as a sequence of one. */
+/* Writes lists item by item in all formats.
+ *
+ * The items are last in every list. In indented JSON and in YAML the frame is that of an empty list without
+ * its end; each item is then written at its depth. A block sequence has the same indentation in YAML as a
+ * document and as a member of the outermost mapping, so an item is written as a sequence of one. */
 #include "apiserver/list_text.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "api/yaml.h"
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 
-/* What an empty list ends with, in front of what is cut off. */
+/* The end of an empty list, before the part that is cut off. */
 #define PRETTY_EMPTY_END "]\n}"
 #define YAML_EMPTY_END " []\n"
 #define ITEM_DEPTH 2
@@ -20,14 +21,14 @@ static bool is_compact(const struct list_text *t)
     return t->rendering.view.media == MEDIA_JSON && !t->rendering.view.is_pretty;
 }
 
-static void fail(struct buf *out, const struct error *err)
+static void fail_buffer(struct buf *out, const struct error *err)
 {
     if (!out->failed)
         buf_fail(out, err->code == ERR_NO_MEMORY ? ERR_NO_MEMORY : ERR_TOO_LARGE);
 }
 
-/* Compact JSON in the form asked for, as it stands at that depth. */
-static void reshape(const struct list_text *t, const struct buf *text, unsigned depth, struct buf *out)
+/* Writes compact JSON in the requested format, at that depth. */
+static void rewrite_item(const struct list_text *t, const struct buf *text, unsigned depth, struct buf *out)
 {
     struct json *d = t->rendering.scratch;
     struct error err;
@@ -36,11 +37,11 @@ static void reshape(const struct list_text *t, const struct buf *text, unsigned 
     json_clear(d);
     if (text->failed || json_parse(d, buf_str(text), &v, &err) < 0) {
         (void)buf_check(text, "list", &err);
-        fail(out, &err);
+        fail_buffer(out, &err);
     } else if (t->rendering.view.media == MEDIA_JSON) {
         json_write_pretty_at(d, v, depth, out);
     } else if (yaml_write(d, v, out, &err) < 0) {
-        fail(out, &err);
+        fail_buffer(out, &err);
     }
 }
 
@@ -62,7 +63,7 @@ void list_text_begin(struct list_text *t, const struct list_meta *meta, struct b
     }
     render_list_begin(&t->rendering, meta, &frame);
     buf_add_cstr(&frame, LIST_WRITE_END);
-    reshape(t, &frame, /* depth= */ 0, out);
+    rewrite_item(t, &frame, /* depth= */ 0, out);
     cut_end(out, t->rendering.view.media == MEDIA_JSON ? PRETTY_EMPTY_END : YAML_EMPTY_END);
 }
 
@@ -76,7 +77,7 @@ static void add_reshaped(const struct list_text *t, const struct object *o, stru
     render_list_item(&t->rendering, o, &item);
     if (is_yaml)
         buf_add_char(&item, ']');
-    reshape(t, &item, ITEM_DEPTH, out);
+    rewrite_item(t, &item, ITEM_DEPTH, out);
 }
 
 void list_text_add(struct list_text *t, const struct object *o, struct buf *out)

@@ -1,13 +1,16 @@
+/* Streams of long lists: each pull continues the walk over a snapshot and writes as much as the client takes.
+ *
+ * All streams are in one list, ordered by their last progress; the first is closed when snapshots hold too
+ * much memory. */
 #include "apiserver/lists.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "apiserver/list_options.h"
+#include "apiserver/list_walk.h"
 #include "apiserver/server.h"
-#include "apiserver/walk.h"
 #include "base/log.h"
 #include "store/store.h"
 
@@ -15,18 +18,18 @@
 
 struct list_stream {
     struct stream stream;
-    struct lists *all; /* NULL when the server is gone, or it was cut */
+    struct lists *all; /* NULL when the server was freed, or the list was closed */
     TAILQ_ENTRY(list_stream) link;
     struct list_text text;
-    struct arena arena; /* of the selection */
+    struct arena arena; /* memory of the selection */
     struct selection selection;
     struct store_snapshot snapshot;
-    struct object *seen;  /* looked at last */
-    struct object *until; /* the last one to be written; NULL: all of them */
-    struct buf rest;      /* written and not pulled yet */
+    struct object *seen;  /* last object visited */
+    struct object *until; /* last object to write; NULL: all */
+    struct buf rest;      /* written but not pulled yet */
     size_t rest_at;
-    bool is_through; /* no object is left */
-    bool is_written; /* nor anything else */
+    bool is_through; /* all objects are written */
+    bool is_written; /* everything is written */
 };
 
 TAILQ_HEAD(list_streams, list_stream);
@@ -34,7 +37,7 @@ TAILQ_HEAD(list_streams, list_stream);
 struct lists {
     struct apiserver *server;
     struct store_watcher watcher;
-    struct list_streams streams; /* by when they were pulled last */
+    struct list_streams streams; /* ordered by their last pull */
     uint64_t cut_count;
 };
 
@@ -43,7 +46,7 @@ static struct list_stream *list_of(const struct stream *s)
     return CONTAINER_OF((struct stream *)(uintptr_t)s, struct list_stream, stream);
 }
 
-/* Out of the others' way; what it holds of the store is released. */
+/* Removes it from the other lists and releases its snapshot. */
 static void list_leave(struct list_stream *l)
 {
     if (l->all)
@@ -80,7 +83,7 @@ static size_t list_held(const struct stream *s)
 
 /* --- Writing --- */
 
-/* Takes out what was written before. */
+/* Pulls from the text written before. */
 static size_t rest_pull(struct list_stream *l, char *to, size_t room)
 {
     size_t left = l->rest.len - l->rest_at, n = left < room ? left : room;
@@ -96,7 +99,7 @@ static size_t rest_pull(struct list_stream *l, char *to, size_t room)
     return n;
 }
 
-/* One object, or the end of the list. */
+/* Writes an object, or the end of the list. */
 static void list_add(struct list_stream *l, const struct object *o, struct buf *out)
 {
     if (o)
@@ -105,7 +108,7 @@ static void list_add(struct list_stream *l, const struct object *o, struct buf *
         list_text_end(&l->text, out);
 }
 
-/* The same where it must fit: false, and nothing is written, when it does not. */
+/* The same if it fits: false, and nothing is written, if it does not. */
 static bool list_add_if_fits(struct list_stream *l, const struct object *o, struct buf *out)
 {
     bool has_items = l->text.has_items;
@@ -121,7 +124,7 @@ static bool list_add_if_fits(struct list_stream *l, const struct object *o, stru
     return false;
 }
 
-/* The same into the rest, for what does not fit any room. */
+/* The same into the rest, for an object larger than the room. */
 static int list_add_large(struct list_stream *l, const struct object *o, struct error *err)
 {
     struct buf *text = &l->all->server->text;
@@ -141,13 +144,13 @@ static void list_set_seen(struct list_stream *l, const struct object *o)
     l->is_through = o == l->until;
 }
 
-/* Goes on with the walk until out is full, or enough objects were looked at. */
-static int list_write_objects(struct list_stream *l, struct walk *w, struct buf *out, struct error *err)
+/* Continues the walk until out is full, or enough objects were visited. */
+static int list_write_objects(struct list_stream *l, struct list_walk *w, struct buf *out, struct error *err)
 {
     int r = 0;
 
     while (r == 0 && l->rest.len == 0 && !l->is_written) {
-        const struct object *o = l->is_through ? NULL : walk_next(w);
+        const struct object *o = l->is_through ? NULL : list_walk_next(w);
 
         if (!o && w->is_paused) {
             list_set_seen(l, w->seen);
@@ -155,7 +158,7 @@ static int list_write_objects(struct list_stream *l, struct walk *w, struct buf 
         }
         if (!list_add_if_fits(l, o, out)) {
             if (out->len > 0)
-                return 0; /* first in the next pull */
+                return 0; /* it is first in the next pull */
             r = list_add_large(l, o, err);
         }
         if (o)
@@ -169,17 +172,17 @@ static int list_write_objects(struct list_stream *l, struct walk *w, struct buf 
 static int list_write_more(struct list_stream *l, struct buf *out, struct error *err)
 {
     struct str from_ns = l->seen ? str_of(l->seen->ns) : STR_LIT("");
-    /* Behind that one: its name and the NUL that ends it come after it and before every other. */
+    /* After the last object: its name followed by NUL sorts after it and before any other. */
     struct str from_name = l->seen ? (struct str){ l->seen->name, strlen(l->seen->name) + 1 } : STR_LIT("");
-    struct walk w;
-    int r = walk_begin_snapshot(&w, &l->snapshot, l->text.rendering.resource, &l->selection, from_ns,
-                                from_name, err);
+    struct list_walk w;
+    int r = list_walk_begin_snapshot(&w, &l->snapshot, l->text.rendering.resource, &l->selection, from_ns,
+                                     from_name, err);
 
     if (r < 0)
         return r;
     w.steps_left = LIST_STEPS_MAX;
     r = list_write_objects(l, &w, out, err);
-    walk_done(&w);
+    list_walk_done(&w);
     return r;
 }
 
@@ -215,11 +218,11 @@ static ssize_t list_pull(struct stream *s, char *to, size_t room)
         return STREAM_END;
     more = l->all ? list_pull_more(l, to, room) : STREAM_FAILED;
     if (more == 0)
-        s->wake(s); /* nothing was selected among so many objects: others first */
+        s->wake(s); /* nothing was selected among these objects: other callbacks first */
     return more;
 }
 
-/* --- Answering --- */
+/* --- Starting --- */
 
 static struct list_stream *list_new(const struct list_rest *rest)
 {
@@ -276,8 +279,7 @@ void lists_answer(struct call *c, const struct list_rest *rest)
 static void list_cut(struct list_stream *l)
 {
     l->all->cut_count++;
-    log_info("list cut off: its client reads too slowly for the changes since it began",
-             LOG_STR("resource", l->text.rendering.resource->plural));
+    log_info("list closed, client reads too slowly", LOG_STR("resource", l->text.rendering.resource->plural));
     list_leave(l);
     buf_done(&l->rest);
     l->rest_at = 0;

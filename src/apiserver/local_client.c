@@ -1,14 +1,16 @@
-/* An attempt becomes a call that is served at once, in start(): a write is in the store's next batch before
- * the caller goes on. Whatever comes back is told from a deferred callback, so that nobody above is called
- * from inside the server or the store.
+/* The client transport within the process: turns attempts of a client into calls of the server, without HTTP.
  *
- * The answer to a get, a list or a write is the server's object, and so is what a watch tells of one. What is
- * rare (refusals, bookmarks, the error that ends a watch) comes as the text that everybody gets, and is read
- * as everybody's is (client/answer.h): the words cannot differ. A watch is told WATCH_EVENTS_PER_TURN events
- * and then lets others have their turn; that is no less than the store commits at a time, so it keeps up.
+ * An attempt becomes a call that is served immediately, in start(): a write is in the store's next batch
+ * before the caller continues. All results are delivered from a deferred callback, so that no callback of a
+ * client runs inside the server or the store.
  *
- * A call that is cancelled before it is answered stays with the server, which hands it back some time later,
- * perhaps when the carrier is gone: the call needs nothing but itself to be released. */
+ * The response to a get, a list or a write is the server's object, and so is that of a watch event. Rare
+ * results (refusals, bookmarks, the error that ends a watch) are text, parsed as that of any server
+ * (client/answer.h), so that the messages are the same. A watch delivers WATCH_EVENTS_PER_TURN events and
+ * then yields to others; that is not less than the store commits at a time, so it keeps up.
+ *
+ * A call that is cancelled before it is answered stays with the server, which returns it later, possibly
+ * after the carrier was freed: releasing it needs only the call itself. */
 #include "apiserver/local_client.h"
 
 #include <assert.h>
@@ -18,34 +20,34 @@
 #include "api/uid.h"
 #include "apiserver/watch.h"
 #include "apiserver/watch_queue.h"
-#include "client/answer.h"
-#include "client/target.h"
+#include "client/client_answer.h"
+#include "client/client_target.h"
 #include "store/store.h"
 
 #define WATCH_EVENTS_PER_TURN STORE_BATCH_MAX
-/* Of a refusal or a raw answer, while it is read. */
+/* Limit of a refusal or a raw response while it is parsed. */
 #define ANSWER_TREE_BYTES_MAX ((size_t)64 << 20)
-/* Path and query; the call's memory has its own bound. */
+/* Path and query; the call's arena has its own limit. */
 #define TARGET_BYTES_MAX ((size_t)8 << 20)
 
 struct local_client {
     struct client_carrier carrier;
     struct apiserver *server;
     const struct user *user;
-    /* Attempts for which there was no memory, through their work pointers. */
+    /* Attempts for which there was no memory, linked through their work pointers. */
     struct client_attempt *failed;
-    struct deferred tell_failed;
+    struct deferred deliver_failed;
 };
 
 struct local_call {
     struct call call;
-    struct client_attempt *attempt; /* NULL: cancelled, or told its end */
-    struct deferred tell;
+    struct client_attempt *attempt; /* NULL: cancelled, or ended */
+    struct deferred deliver;
     const char *content_type; /* NULL without a body */
-    bool is_answered;         /* the call is ours again */
+    bool is_answered;         /* the server has returned the call */
     bool has_warned;
     bool is_cut;
-    bool is_telling; /* tell() is on the stack and releases it */
+    bool is_delivering; /* deliver_result() is on the stack and releases it */
 };
 
 static struct local_client *client_of(struct client_carrier *c)
@@ -53,35 +55,35 @@ static struct local_client *client_of(struct client_carrier *c)
     return CONTAINER_OF(c, struct local_client, carrier);
 }
 
-static void local_release(struct local_call *x)
+static void local_release(struct local_call *local)
 {
-    loop_undefer(&x->tell);
-    if (x->call.stream)
-        x->call.stream->close(x->call.stream);
-    call_done(&x->call);
-    free(x);
+    loop_undefer(&local->deliver);
+    if (local->call.stream)
+        local->call.stream->close(local->call.stream);
+    call_done(&local->call);
+    free(local);
 }
 
-/* --- Telling --- */
+/* --- Delivering --- */
 
-static void tell_end(struct local_call *x, const struct client_answer *answer)
+static void deliver_end(struct local_call *local, const struct client_answer *answer)
 {
-    struct client_attempt *a = TAKE(x->attempt);
+    struct client_attempt *a = TAKE(local->attempt);
 
     a->work = NULL;
     a->on_end(a, answer);
 }
 
-static struct client_answer answer_base(const struct local_call *x)
+static struct client_answer answer_base(const struct local_call *local)
 {
     return (struct client_answer){
-        .http_status = x->call.status,
+        .http_status = local->call.status,
         .retry_after_seconds = -1,
         .list = { .resource_version = "", .continue_token = "", .remaining = -1 },
     };
 }
 
-/* `299 - "text"`, with its quotes taken off in place. */
+/* Removes the quotes of `299 - "text"` in place. */
 static struct str unquote_warning(char *value)
 {
     char *from = strchr(value, '"'), *to;
@@ -99,19 +101,19 @@ static struct str unquote_warning(char *value)
     return text;
 }
 
-static void tell_warnings(struct local_call *x)
+static void deliver_warnings(struct local_call *local)
 {
-    struct call *c = &x->call;
+    struct call *c = &local->call;
 
-    x->has_warned = true;
-    for (size_t i = 0; i < c->headers.count && x->attempt; i++) {
+    local->has_warned = true;
+    for (size_t i = 0; i < c->headers.count && local->attempt; i++) {
         char *copy;
 
         if (strcmp(c->headers.items[i].name, "Warning") != 0)
             continue;
         copy = arena_dup(&c->arena, str_of(c->headers.items[i].value));
         if (copy)
-            x->attempt->on_warning(x->attempt, unquote_warning(copy));
+            local->attempt->on_warning(local->attempt, unquote_warning(copy));
     }
 }
 
@@ -127,28 +129,28 @@ static int64_t retry_after(const struct call *c)
     return -1;
 }
 
-/* What came as text, as everybody reads it. */
-static void tell_text(struct local_call *x)
+/* Delivers a response that is text, parsed as any server's. */
+static void deliver_text(struct local_call *local)
 {
     _cleanup_(json_done_p) struct json tree;
     struct answer_reader reader = { .scratch = &tree, .keeps_managed_fields = true };
     struct raw_answer raw = {
-        .http_status = x->call.status,
-        .body = buf_str(&x->call.reply),
-        .retry_after_seconds = retry_after(&x->call),
+        .http_status = local->call.status,
+        .body = buf_str(&local->call.reply),
+        .retry_after_seconds = retry_after(&local->call),
     };
     struct read_answer read = { 0 };
 
     json_init(&tree, ANSWER_TREE_BYTES_MAX);
-    answer_read(&reader, x->attempt->request, &raw, &read);
-    tell_end(x, &read.answer);
+    answer_read(&reader, local->attempt->request, &raw, &read);
+    deliver_end(local, &read.answer);
     read_answer_done(&read);
 }
 
-static void tell_list(struct local_call *x)
+static void deliver_list(struct local_call *local)
 {
-    const struct call *c = &x->call;
-    struct client_answer answer = answer_base(x);
+    const struct call *c = &local->call;
+    struct client_answer answer = answer_base(local);
 
     answer.list = (struct client_list){
         .items = c->items.items,
@@ -157,53 +159,54 @@ static void tell_list(struct local_call *x)
         .continue_token = c->list.continue_token.len ? c->list.continue_token.s : "",
         .remaining = c->list.remaining,
     };
-    tell_end(x, &answer);
+    deliver_end(local, &answer);
 }
 
-static void tell_failure(struct local_call *x, enum err code, const char *message)
+static void deliver_failure(struct local_call *local, enum err code, const char *message)
 {
-    struct client_answer answer = answer_base(x);
+    struct client_answer answer = answer_base(local);
 
     answer.r = error_set(&answer.error, code, "%s", message);
     answer.was_connected = true;
-    tell_end(x, &answer);
+    deliver_end(local, &answer);
 }
 
-static void tell_answer(struct local_call *x)
+static void deliver_answer(struct local_call *local)
 {
-    struct client_answer answer = answer_base(x);
-    enum client_verb verb = x->attempt->request->verb;
+    struct client_answer answer = answer_base(local);
+    enum client_verb verb = local->attempt->request->verb;
 
-    answer.object = x->call.result;
-    if (x->call.stream) /* a raw path that is a watch after all */
-        tell_failure(x, ERR_UNSUPPORTED, "the path answers with a stream");
-    else if (x->call.result)
-        tell_end(x, &answer);
-    else if (verb == CLIENT_LIST && x->call.status == 200)
-        tell_list(x);
+    answer.object = local->call.result;
+    if (local->call.stream) /* a raw path that turned out to be a watch */
+        deliver_failure(local, ERR_UNSUPPORTED, "path returns a stream");
+    else if (local->call.result)
+        deliver_end(local, &answer);
+    else if (verb == CLIENT_LIST && local->call.status == 200)
+        deliver_list(local);
     else
-        tell_text(x);
+        deliver_text(local);
 }
 
 /* --- Watches --- */
 
-static void tell_event(void *ctx, const struct client_event *ev)
+static void deliver_event(void *ctx, const struct client_event *ev)
 {
-    struct local_call *x = ctx;
+    struct local_call *local = ctx;
 
-    x->attempt->on_event(x->attempt, ev);
+    local->attempt->on_event(local->attempt, ev);
 }
 
-static void tell_text_event(struct local_call *x, const struct watch_line *l)
+static void deliver_text_event(struct local_call *local, const struct watch_line *l)
 {
     _cleanup_(json_done_p) struct json tree;
     struct answer_reader reader = { .scratch = &tree, .keeps_managed_fields = true };
 
     json_init(&tree, ANSWER_TREE_BYTES_MAX);
-    answer_read_event(&reader, x->attempt->request, str_trim((struct str){ l->text, l->len }), tell_event, x);
+    answer_read_event(&reader, local->attempt->request, str_trim((struct str){ l->text, l->len }),
+                      deliver_event, local);
 }
 
-static void tell_line(struct local_call *x, const struct watch_line *l)
+static void deliver_line(struct local_call *local, const struct watch_line *l)
 {
     static const enum client_event_type types[WATCH_EVENT_TYPE_COUNT] = {
         [WATCH_ADDED] = CLIENT_ADDED,
@@ -213,82 +216,79 @@ static void tell_line(struct local_call *x, const struct watch_line *l)
     char version[RESOURCE_VERSION_BYTES];
 
     if (!l->object) {
-        tell_text_event(x, l);
+        deliver_text_event(local, l);
         return;
     }
     resource_version_format(l->object->revision, version);
-    tell_event(x, &(struct client_event){ .type = types[l->type], .object = l->object, .version = version });
+    deliver_event(local,
+                  &(struct client_event){ .type = types[l->type], .object = l->object, .version = version });
 }
 
-static void tell_watch_end(struct local_call *x)
+static void deliver_events(struct local_call *local)
 {
-    struct client_answer answer = answer_base(x);
+    struct stream *s = local->call.stream;
 
-    tell_end(x, &answer);
-}
-
-static void tell_events(struct local_call *x)
-{
-    struct stream *s = x->call.stream;
-
-    for (unsigned budget = WATCH_EVENTS_PER_TURN; x->attempt && !x->is_cut && budget > 0; budget--) {
+    for (unsigned budget = WATCH_EVENTS_PER_TURN; local->attempt && !local->is_cut && budget > 0; budget--) {
         _cleanup_(watch_line_unref_p) struct watch_line *l = NULL;
         int r = watch_next(s, &l);
 
         if (r == 0)
-            return; /* wake() will follow */
-        if (r < 0)
-            tell_watch_end(x);
-        else
-            tell_line(x, l);
+            return; /* wake() follows */
+        if (r < 0) {
+            struct client_answer answer = answer_base(local);
+
+            deliver_end(local, &answer);
+        } else {
+            deliver_line(local, l);
+        }
     }
-    if (x->attempt)
-        loop_defer(&x->tell);
+    if (local->attempt)
+        loop_defer(&local->deliver);
 }
 
 /* --- The call --- */
 
-static void tell(void *ctx)
+static void deliver_result(void *ctx)
 {
-    struct local_call *x = ctx;
+    struct local_call *local = ctx;
 
-    x->is_telling = true;
-    if (!x->has_warned)
-        tell_warnings(x);
-    if (!x->attempt)
+    local->is_delivering = true;
+    if (!local->has_warned)
+        deliver_warnings(local);
+    if (!local->attempt)
         ; /* cancelled meanwhile */
-    else if (x->is_cut)
-        tell_failure(x, ERR_UNAVAILABLE, "the server cut the watch off: it has fallen behind");
-    else if (x->call.stream && x->attempt->request->verb == CLIENT_WATCH)
-        tell_events(x);
+    else if (local->is_cut)
+        deliver_failure(local, ERR_UNAVAILABLE, "watch closed by server: events were not read fast enough");
+    else if (local->call.stream && local->attempt->request->verb == CLIENT_WATCH)
+        deliver_events(local);
     else
-        tell_answer(x);
-    x->is_telling = false;
-    if (!x->attempt)
-        local_release(x);
+        deliver_answer(local);
+    local->is_delivering = false;
+    if (!local->attempt)
+        local_release(local);
 }
 
-static void local_wake(struct stream *s)
+static void local_call_wake(struct stream *s)
 {
-    struct local_call *x = s->carrier;
+    struct local_call *local = s->carrier;
 
-    loop_defer(&x->tell);
+    loop_defer(&local->deliver);
 }
 
 static void local_cut(struct stream *s)
 {
-    struct local_call *x = s->carrier;
+    struct local_call *local = s->carrier;
 
-    x->is_cut = true;
-    loop_defer(&x->tell);
+    local->is_cut = true;
+    loop_defer(&local->deliver);
 }
 
 static struct str local_header(const struct call *c, const char *name)
 {
-    const struct local_call *x = c->carrier_ctx;
+    const struct local_call *local = c->carrier_ctx;
 
-    if (strcmp(name, "Content-Type") == 0 && x->content_type)
-        return str_of(x->content_type);
+    if (strcmp(name, "Content-Type") == 0 && local->content_type)
+        return str_of(local->content_type);
     if (strcmp(name, "User-Agent") == 0)
         return STR_LIT("berth");
     return (struct str){ NULL, 0 };
@@ -298,24 +298,24 @@ static void local_each_header(const struct call *c, call_header_fn *fn, void *ct
 {
     (void)c;
     (void)fn;
-    (void)ctx; /* only an identity is looked for among them, and ours is not shown but known */
+    (void)ctx; /* only authentication reads them, and our user is known */
 }
 
 static void local_answer(struct call *c)
 {
-    struct local_call *x = c->carrier_ctx;
+    struct local_call *local = c->carrier_ctx;
 
-    x->is_answered = true;
-    if (!x->attempt) {
-        local_release(x);
+    local->is_answered = true;
+    if (!local->attempt) {
+        local_release(local);
         return;
     }
     if (c->stream) {
-        c->stream->carrier = x;
-        c->stream->wake = local_wake;
+        c->stream->carrier = local;
+        c->stream->wake = local_call_wake;
         c->stream->cut = local_cut;
     }
-    loop_defer(&x->tell);
+    loop_defer(&local->deliver);
 }
 
 static const struct carrier local_carrier = { local_header, local_each_header, local_answer };
@@ -331,11 +331,11 @@ static enum http_method method_of(const struct client_request *q)
     return methods[q->verb];
 }
 
-/* Target and body as the call's own: it may outlive the request. */
-static int local_fill(struct local_call *x, const struct client_request *q)
+/* Copies target and body into the call: it may outlive the request. */
+static int local_fill(struct local_call *local, const struct client_request *q)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(TARGET_BYTES_MAX);
-    struct arena *arena = &x->call.arena;
+    struct arena *arena = &local->call.arena;
     const char *target, *body;
     struct str bytes = q->body;
 
@@ -347,41 +347,41 @@ static int local_fill(struct local_call *x, const struct client_request *q)
         bytes = buf_str(&text);
     }
     if (bytes.len > CALL_BODY_BYTES_MAX) {
-        x->call.body_is_too_large = true; /* the server says so without reading it */
+        local->call.body_is_too_large = true; /* the server reports it without reading it */
         bytes = STR_LIT("");
     }
     body = text.failed ? NULL : arena_dup(arena, bytes);
     if (!target || !body)
         return -ERR_NO_MEMORY;
-    x->content_type = target_content_type(q);
-    x->call.method = method_of(q);
-    x->call.target = str_of(target);
-    x->call.body = (struct str){ body, bytes.len };
+    local->content_type = target_content_type(q);
+    local->call.method = method_of(q);
+    local->call.target = str_of(target);
+    local->call.body = (struct str){ body, bytes.len };
     return 0;
 }
 
 static struct local_call *local_call_new(struct local_client *l, struct client_attempt *a)
 {
-    struct local_call *x = calloc(1, sizeof *x);
+    struct local_call *local = calloc(1, sizeof *local);
 
-    if (!x)
+    if (!local)
         return NULL;
-    call_init(&x->call, &local_carrier, x);
-    deferred_init(&x->tell, l->server->loop, tell, x);
-    if (local_fill(x, a->request) < 0) {
-        local_release(x);
+    call_init(&local->call, &local_carrier, local);
+    deferred_init(&local->deliver, l->server->loop, deliver_result, local);
+    if (local_fill(local, a->request) < 0) {
+        local_release(local);
         return NULL;
     }
-    x->attempt = a;
-    x->call.user = l->user;
-    x->call.is_trusted = !l->user;
-    x->call.wants_objects = a->request->verb != CLIENT_RAW && !a->request->wants_text;
-    return x;
+    local->attempt = a;
+    local->call.user = l->user;
+    local->call.is_trusted = !l->user;
+    local->call.wants_objects = a->request->verb != CLIENT_RAW && !a->request->wants_text;
+    return local;
 }
 
 /* --- Without memory --- */
 
-static void tell_failed(void *ctx)
+static void deliver_failed(void *ctx)
 {
     struct local_client *l = ctx;
     struct client_attempt *a = l->failed;
@@ -392,21 +392,14 @@ static void tell_failed(void *ctx)
 
     l->failed = a->work;
     if (l->failed)
-        loop_defer(&l->tell_failed);
+        loop_defer(&l->deliver_failed);
     a->work = NULL;
     answer.r = error_no_memory(&answer.error);
     a->on_end(a, &answer);
 }
 
-static void fail_later(struct local_client *l, struct client_attempt *a)
-{
-    a->work = l->failed;
-    l->failed = a;
-    loop_defer(&l->tell_failed);
-}
-
-/* Whether it was one of them. */
-static bool forget_failed(struct local_client *l, struct client_attempt *a)
+/* Whether it was in the list. */
+static bool remove_failed(struct local_client *l, struct client_attempt *a)
 {
     for (struct client_attempt *at = l->failed, *before = NULL; at; before = at, at = at->work) {
         if (at != a)
@@ -416,7 +409,7 @@ static bool forget_failed(struct local_client *l, struct client_attempt *a)
         else
             l->failed = a->work;
         if (!l->failed)
-            loop_undefer(&l->tell_failed);
+            loop_undefer(&l->deliver_failed);
         return true;
     }
     return false;
@@ -424,35 +417,37 @@ static bool forget_failed(struct local_client *l, struct client_attempt *a)
 
 /* --- The carrier --- */
 
-static void local_start(struct client_carrier *c, struct client_attempt *a)
+static void local_client_start(struct client_carrier *c, struct client_attempt *a)
 {
     struct local_client *l = client_of(c);
-    struct local_call *x = local_call_new(l, a);
+    struct local_call *local = local_call_new(l, a);
 
-    if (!x) {
-        fail_later(l, a);
+    if (!local) {
+        a->work = l->failed;
+        l->failed = a;
+        loop_defer(&l->deliver_failed);
         return;
     }
-    a->work = x;
-    apiserver_serve(l->server, &x->call);
+    a->work = local;
+    apiserver_serve(l->server, &local->call);
 }
 
 static void local_cancel(struct client_carrier *c, struct client_attempt *a)
 {
     struct local_client *l = client_of(c);
-    struct local_call *x;
+    struct local_call *local;
 
-    if (!forget_failed(l, a)) {
-        x = a->work;
-        x->attempt = NULL;
-        loop_undefer(&x->tell);
-        if (x->is_answered && !x->is_telling)
-            local_release(x);
+    if (!remove_failed(l, a)) {
+        local = a->work;
+        local->attempt = NULL;
+        loop_undefer(&local->deliver);
+        if (local->is_answered && !local->is_delivering)
+            local_release(local);
     }
     a->work = NULL;
 }
 
-static void local_free(struct client_carrier *c)
+static void local_client_free(struct client_carrier *c)
 {
     struct local_client *l = client_of(c);
 
@@ -460,7 +455,7 @@ static void local_free(struct client_carrier *c)
     free(l);
 }
 
-static const struct client_carrier_type local_type = { local_start, local_cancel, local_free };
+static const struct client_carrier_type local_type = { local_client_start, local_cancel, local_client_free };
 
 int local_client_new(struct apiserver *s, const struct user *user, struct client_carrier **ret,
                      struct error *err)
@@ -472,7 +467,7 @@ int local_client_new(struct apiserver *s, const struct user *user, struct client
     l->carrier.type = &local_type;
     l->server = s;
     l->user = user;
-    deferred_init(&l->tell_failed, s->loop, tell_failed, l);
+    deferred_init(&l->deliver_failed, s->loop, deliver_failed, l);
     *ret = &l->carrier;
     return 0;
 }

@@ -1,3 +1,5 @@
+/* A small HTTP server for metrics and health of a process without an API server. Limited to 64 connections;
+ * every request is answered immediately from memory. */
 #include "apiserver/monitor.h"
 
 #include <string.h>
@@ -78,7 +80,7 @@ static void monitor_serve(void *ctx, struct http_request *r)
 {
     _cleanup_(arena_done_p) struct arena arena = ARENA_INIT(ARENA_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(ANSWER_BYTES_MAX);
-    /* There are no users: any client is known. */
+    /* There are no users: every client counts as known. */
     struct http_answer answer = { .status = 200, .body = &body, .client_is_known = true };
 
     answer_request(ctx, r, &arena, &answer);
@@ -87,7 +89,7 @@ static void monitor_serve(void *ctx, struct http_request *r)
         buf_clear(&body);
         answer.status = 500;
         answer.content_type = "text/plain";
-        buf_add_cstr(&body, "the answer is larger than this server can make\n");
+        buf_add_cstr(&body, "response exceeds the size limit of this server\n");
     }
     http_answer(r, &answer);
 }

@@ -1,8 +1,8 @@
-/* A small HTTP server for a process that serves no API: /metrics, /livez, /readyz, /healthz; of a node
- * /stats/volumes.
+/* A small HTTP server for a process that serves no API: /metrics, /livez, /readyz, /healthz; /stats/volumes
+ * of a node.
  *
- * Plain HTTP and no authentication: what it tells is no secret, but it belongs on an address that only the
- * machine or the cluster's own network reaches. */
+ * Plain HTTP without authentication: the data is not secret, but the address should only be reachable from
+ * the machine or the cluster's own network. */
 #ifndef BERTH_APISERVER_MONITOR_H
 #define BERTH_APISERVER_MONITOR_H
 
@@ -22,17 +22,17 @@ struct monitor_options {
     const struct metrics *metrics; /* both outlive the monitor */
     const struct health *health;
     struct hash_seed seed; /* secret */
-    /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
+    /* Writes the response of /stats/volumes, as JSON; NULL: the path does not exist. */
     void (*write_stats)(void *ctx, struct buf *out);
     void *ctx;
 };
 
 int monitor_new(const struct monitor_options *o, struct monitor **ret, struct error *err);
-/* Ends every connection. Takes NULL. */
+/* Closes all connections. Accepts NULL. */
 struct monitor *monitor_free(struct monitor *m);
 DEFINE_CLEANUP(struct monitor, monitor_free)
 
-/* Where it listens: host:port. */
+/* The address it listens on: host:port. */
 const char *monitor_address(const struct monitor *m);
 
 #endif

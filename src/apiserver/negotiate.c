@@ -1,3 +1,4 @@
+/* Content negotiation: parses Accept, Content-Type and If-None-Match headers, without allocations. */
 #include "apiserver/negotiate.h"
 
 #include <strings.h>
@@ -19,7 +20,7 @@ static bool str_is_nocase(struct str a, const char *b)
     return a.len == strlen(b) && (a.len == 0 || strncasecmp(a.s, b, a.len) == 0);
 }
 
-/* "0.25" in thousandths; what is no such number counts as 1. */
+/* "0.25" in thousandths; 1000 if it is not such a number. */
 static int parse_quality(struct str text)
 {
     int value = 0, scale = 1000;
@@ -71,13 +72,13 @@ bool media_type_next(struct str *list, struct media_type *ret)
     return true;
 }
 
-/* What is answered and never stored, as reviews are, has no columns. */
+/* Kinds that are never stored, such as reviews, have no columns. */
 static bool has_table(const struct route *r)
 {
     return !r->resource || (r->resource->info && !(r->sub && r->sub->kind));
 }
 
-/* Whether an item names a media and a shape that the resource has; tells which. */
+/* Whether an item names a media type and a representation that the resource has; returns which. */
 static bool item_fits(const struct media_type *m, const struct route *r, struct view *ret)
 {
     if (str_is_nocase(m->type, "application/json") || str_is(m->type, "*/*") ||
@@ -113,7 +114,7 @@ static enum include_object include_of(const struct call *c)
     return str_is(include, "None") ? INCLUDE_NONE : INCLUDE_METADATA;
 }
 
-bool negotiate(struct call *c)
+bool negotiate_view(struct call *c)
 {
     struct str list = call_header(c, "Accept");
     struct view best = { .shape_version = "v1" }, view = best;

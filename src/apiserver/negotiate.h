@@ -1,17 +1,17 @@
-/* Content negotiation: in what form the client wants its answer. */
+/* Content negotiation: the format of the response. */
 #ifndef BERTH_APISERVER_NEGOTIATE_H
 #define BERTH_APISERVER_NEGOTIATE_H
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 
-/* Whether answers are indented: asked for, or a person's client. Before everything else, since errors are
- * indented too. */
+/* Whether responses are indented: requested, or the client is curl, Wget or a browser. Called first, since
+ * errors are indented too. */
 bool negotiate_is_pretty(const struct call *c);
 
-/* Fills in c->view from the Accept header. False when nothing that the client accepts can be had (406). */
-bool negotiate(struct call *c);
+/* Sets c->view from the Accept header. False when the server has nothing that the client accepts (406). */
+bool negotiate_view(struct call *c);
 
-/* Whether the client has what this tag ("\"…\"", with its quotes) stands for already, by If-None-Match: a
+/* Whether the client already has the content of this tag ("\"…\"", with its quotes), by If-None-Match: a
  * list, weak tags count too, `*` is any. */
 bool negotiate_has_tag(const struct call *c, const char *etag);
 
@@ -22,7 +22,7 @@ struct media_type {
     int quality; /* thousandths */
 };
 
-/* The next item of a list, which is consumed; false at its end. */
+/* The next item of the list, which it consumes; false at the end. */
 bool media_type_next(struct str *list, struct media_type *ret);
 
 #endif

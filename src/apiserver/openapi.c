@@ -1,8 +1,8 @@
-/* Serving the OpenAPI documents.
+/* Serves the OpenAPI documents.
  *
- * A document's tag is a hash of its text, and both the ETag and the hash in the index. The index needs every
- * tag, so the first request for it makes every document once, a few milliseconds together; only documents
- * that were asked for by themselves stay in memory. */
+ * The tag of a document is a hash of its text, used as ETag and in the index. The index needs every tag, so
+ * the first request for it creates every document once, in a few milliseconds altogether; only documents that
+ * were requested themselves stay in memory. */
 #include "apiserver/openapi.h"
 
 #include <assert.h>
@@ -20,34 +20,34 @@
 #define ACCEPT_ITEMS_MAX 64
 #define V3_PATH "/openapi/v3"
 
-/* The form in which kubectl up to 1.28 asks for Swagger, and newer ones when they find nothing else. It is
- * answered in the second spelling: clients fail over the @ when they parse it in an answer. */
+/* The format in which kubectl up to 1.28 requests Swagger, and newer versions as a fallback. The response
+ * uses the second spelling: clients cannot parse the @ in a response. */
 #define SWAGGER_PROTOBUF "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 static const char *const swagger_protobuf[] = {
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     SWAGGER_PROTOBUF,
     NULL,
 };
-static const char *const json_alone[] = { NULL };
+static const char *const json_only[] = { NULL };
 
-struct document {
-    const char *group, *version; /* NULL in the index and in the one document of everything */
+struct openapi_document {
+    const char *group, *version; /* NULL for the index and for the Swagger document */
     char path[64];               /* "api/v1", "apis/storage.k8s.io/v1" */
-    char tag[40];                /* "" until it was made once */
-    char *text;                  /* NULL unless kept */
+    char tag[40];                /* "" until it was created once */
+    char *text;                  /* NULL unless kept in memory */
     size_t len;
 };
 
 struct openapi {
-    struct document index;
-    struct document swagger;
-    VEC(struct document) groups; /* a document each group version, in the order of discovery */
+    struct openapi_document index;
+    struct openapi_document swagger;
+    VEC(struct openapi_document) groups; /* one document per group version, in the order of discovery */
 };
 
-static struct document *find_group(struct openapi *o, struct str path)
+static struct openapi_document *find_group(struct openapi *o, struct str path)
 {
     for (size_t i = 0; i < o->groups.count; i++) {
-        struct document *d = &o->groups.items[i];
+        struct openapi_document *d = &o->groups.items[i];
 
         if (str_is(path, d->path))
             return d;
@@ -61,10 +61,10 @@ static int openapi_add_groups(struct openapi *o)
     const struct resource *r = resource_table(&count);
 
     for (size_t i = 0; i < count; i++) {
-        struct document d = { .group = r[i].group, .version = r[i].version };
+        struct openapi_document d = { .group = r[i].group, .version = r[i].version };
         int len = snprintf(d.path, sizeof d.path, "api%s%s/%s", d.group[0] ? "s/" : "", d.group, d.version);
 
-        assert(len > 0 && (size_t)len < sizeof d.path); /* of a table of ours */
+        assert(len > 0 && (size_t)len < sizeof d.path); /* from our own table */
         if (!find_group(o, str_of(d.path)) && vec_push(&o->groups, d) < 0)
             return -ERR_NO_MEMORY;
     }
@@ -94,22 +94,41 @@ struct openapi *openapi_free(struct openapi *o)
     return NULL;
 }
 
-static void write_info(struct writer *w)
+void writer_open_schema(struct openapi_writer *w, const char *package, const char *name, const char *suffix)
 {
-    json_out_object(w->out, "info");
-    json_out_text(w->out, "title", "Berth");
-    json_out_text(w->out, "version", KUBERNETES_RELEASE);
+    char key[OPENAPI_NAME_BYTES_MAX];
+
+    (void)snprintf(key, sizeof key, "%s.%s%s", package, name, suffix); /* names in the tables are shorter */
+    json_out_object(w->out, key);
+}
+
+void writer_ref(struct openapi_writer *w, const char *package, const char *name, const char *suffix)
+{
+    json_out_textf(w->out, "$ref", "#/%s/%s.%s%s",
+                   w->dialect == OPENAPI_V3 ? "components/schemas" : "definitions", package, name, suffix);
+}
+
+void writer_gvk(struct openapi_writer *w, const char *key, const char *group, const char *version,
+                const char *kind, const char *suffix)
+{
+    json_out_object(w->out, key);
+    json_out_text(w->out, "group", group);
+    json_out_text(w->out, "version", version);
+    json_out_textf(w->out, "kind", "%s%s", kind, suffix);
     json_out_end_object(w->out);
 }
 
-static int write_document(struct writer *w, const struct resource *r, size_t count, struct error *err)
+static int write_document(struct openapi_writer *w, const struct resource *r, size_t count, struct error *err)
 {
     bool is_v3 = w->dialect == OPENAPI_V3;
     int failed;
 
     json_out_object(w->out, NULL);
     json_out_text(w->out, is_v3 ? "openapi" : "swagger", is_v3 ? "3.0.0" : "2.0");
-    write_info(w);
+    json_out_object(w->out, "info");
+    json_out_text(w->out, "title", "Berth");
+    json_out_text(w->out, "version", KUBERNETES_RELEASE);
+    json_out_end_object(w->out);
     json_out_object(w->out, "paths");
     openapi_write_paths(w, r, count);
     json_out_end_object(w->out);
@@ -127,8 +146,8 @@ static int write_document(struct writer *w, const struct resource *r, size_t cou
     return failed;
 }
 
-/* The text is whole: gives the document its tag, and a copy of the text that wastes nothing. */
-static int document_finish(struct document *d, struct buf *text, bool keep, struct error *err)
+/* Sets the tag of the finished document, and keeps an exact copy of the text. */
+static int document_finish(struct openapi_document *d, struct buf *text, bool keep, struct error *err)
 {
     int r;
 
@@ -143,45 +162,37 @@ static int document_finish(struct document *d, struct buf *text, bool keep, stru
         memcpy(d->text, text->data, text->len);
         d->len = text->len;
     }
-    /* Two hashes of 64 bits: a text that changes with the program only must not keep its tag by chance. */
+    /* Two hashes of 64 bits: a text that changes only with the program must not keep its tag by chance. */
     (void)snprintf(d->tag, sizeof d->tag, "%016" PRIX64 "%016" PRIX64,
-                   siphash13((struct hash_seed){ 1, 0 }, buf_str(text)),
-                   siphash13((struct hash_seed){ 2, 0 }, buf_str(text)));
+                   siphash_hash((struct hash_seed){ 1, 0 }, buf_str(text)),
+                   siphash_hash((struct hash_seed){ 2, 0 }, buf_str(text)));
     return 0;
 }
 
-static int make_group(struct document *d, bool keep, struct error *err)
+/* Of one group version, or of all. */
+static int make_document(struct openapi_document *d, bool keep, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct writer w = { &text, OPENAPI_V3 };
+    struct openapi_writer w = { &text, d->group ? OPENAPI_V3 : OPENAPI_V2 };
     size_t count;
-    const struct resource *rows = resource_group_version(str_of(d->group), str_of(d->version), &count);
+    const struct resource *rows = d->group
+                                      ? resource_group_version(str_of(d->group), str_of(d->version), &count)
+                                      : resource_table(&count);
     int r = write_document(&w, rows, count, err);
 
     return r < 0 ? r : document_finish(d, &text, keep, err);
 }
 
-static int make_swagger(struct document *d, struct error *err)
-{
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct writer w = { &text, OPENAPI_V2 };
-    size_t count;
-    const struct resource *rows = resource_table(&count);
-    int r = write_document(&w, rows, count, err);
-
-    return r < 0 ? r : document_finish(d, &text, /* keep= */ true, err);
-}
-
 static int make_index(struct openapi *o, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(DOCUMENT_BYTES_MAX);
-    struct writer w = { &text, OPENAPI_V3 };
+    struct openapi_writer w = { &text, OPENAPI_V3 };
 
     json_out_object(w.out, NULL);
     json_out_object(w.out, "paths");
     for (size_t i = 0; i < o->groups.count; i++) {
-        struct document *d = &o->groups.items[i];
-        int r = d->tag[0] ? 0 : make_group(d, /* keep= */ false, err);
+        struct openapi_document *d = &o->groups.items[i];
+        int r = d->tag[0] ? 0 : make_document(d, /* keep= */ false, err);
 
         if (r < 0)
             return r;
@@ -194,7 +205,7 @@ static int make_index(struct openapi *o, struct error *err)
     return document_finish(&o->index, &text, /* keep= */ true, err);
 }
 
-static void answer_document(struct call *c, const struct document *d)
+static void answer_document(struct call *c, const struct openapi_document *d)
 {
     const char *etag = call_text(c, "\"%s\"", d->tag);
 
@@ -208,8 +219,8 @@ static void answer_document(struct call *c, const struct document *d)
     call_answer_reply(c, 200, "application/json");
 }
 
-/* What of these the client likes best, by quality and then by order: the type asked for, "application/json",
- * or NULL when it takes none of them. */
+/* The type that the client prefers, by quality and then by order: one of these, "application/json", or NULL
+ * when it accepts none of them. */
 static const char *choose_type(const struct call *c, const char *const *besides)
 {
     struct str list = call_header(c, "Accept");
@@ -234,11 +245,8 @@ static const char *choose_type(const struct call *c, const char *const *besides)
 
 static void fail_not_acceptable(struct call *c)
 {
-    call_fail_status(c, &(struct status_info){
-                            .code = 406,
-                            .reason = "NotAcceptable",
-                            .message = "only the following media types are accepted: application/json",
-                        });
+    (void)call_refuse(c, 406, "NotAcceptable", false,
+                      "only the following media types are accepted: application/json");
 }
 
 static void serve_swagger(struct openapi *o, struct call *c)
@@ -249,9 +257,9 @@ static void serve_swagger(struct openapi *o, struct call *c)
     if (!type)
         fail_not_acceptable(c);
     else if (strcmp(type, "application/json") != 0)
-        /* A message without fields: clients find that nothing is described and leave all to the server. */
+        /* A message without fields: clients find no description and leave validation to the server. */
         call_answer_reply(c, 200, SWAGGER_PROTOBUF);
-    else if (!o->swagger.text && make_swagger(&o->swagger, &err) < 0)
+    else if (!o->swagger.text && make_document(&o->swagger, /* keep= */ true, &err) < 0)
         call_fail(c, &err, NULL);
     else
         answer_document(c, &o->swagger);
@@ -261,7 +269,7 @@ static void serve_index(struct openapi *o, struct call *c)
 {
     struct error err;
 
-    if (!choose_type(c, json_alone))
+    if (!choose_type(c, json_only))
         fail_not_acceptable(c);
     else if (!o->index.text && make_index(o, &err) < 0)
         call_fail(c, &err, NULL);
@@ -271,18 +279,18 @@ static void serve_index(struct openapi *o, struct call *c)
 
 static void serve_group(struct openapi *o, struct call *c, struct str path)
 {
-    struct document *d = find_group(o, path);
+    struct openapi_document *d = find_group(o, path);
     struct error err;
 
     if (!d) {
         call_answer_text(c, 404, "404 page not found\n");
-    } else if (!choose_type(c, json_alone)) {
+    } else if (!choose_type(c, json_only)) {
         fail_not_acceptable(c);
-    } else if (!d->text && make_group(d, /* keep= */ true, &err) < 0) {
+    } else if (!d->text && make_document(d, /* keep= */ true, &err) < 0) {
         call_fail(c, &err, NULL);
     } else {
-        /* The text behind a hash is the same for ever. Another hash than ours is another program's: it gets
-         * the document there is, not to be kept. */
+        /* The text of a hash never changes. Another hash than ours is from another version of the program: it
+         * gets the present document, without caching. */
         if (str_is(params_get(&c->params, "hash"), d->tag))
             call_add_header(c, "Cache-Control", "public, max-age=31536000, immutable");
         answer_document(c, d);
@@ -294,12 +302,8 @@ void openapi_serve(struct openapi *o, struct call *c)
     struct str path = str_of(c->route.path);
 
     if (c->method != HTTP_GET && c->method != HTTP_HEAD)
-        call_fail_status(c, &(struct status_info){
-                                .code = 405,
-                                .reason = "MethodNotAllowed",
-                                .message = "the server does not allow this method on the requested resource",
-                                .has_details = true,
-                            });
+        (void)call_refuse(c, 405, "MethodNotAllowed", true,
+                          "the server does not allow this method on the requested resource");
     else if (str_is(path, "/openapi/v2"))
         serve_swagger(o, c);
     else if (str_is(path, V3_PATH))

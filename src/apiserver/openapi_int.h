@@ -1,4 +1,4 @@
-/* What the files that make the OpenAPI documents share. */
+/* Shared by the files that create the OpenAPI documents. */
 #ifndef BERTH_APISERVER_OPENAPI_INT_H
 #define BERTH_APISERVER_OPENAPI_INT_H
 
@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* Where schemas live. Clients know the types of Kubernetes by these names. */
+/* Packages of schemas. Clients know the types of Kubernetes by these names. */
 #define PACKAGE_CORE "io.k8s.api.core.v1"
 #define PACKAGE_STORAGE "io.k8s.api.storage.v1"
 #define PACKAGE_COORDINATION "io.k8s.api.coordination.v1"
@@ -27,69 +27,71 @@
 /* The package of a group version's own types; NULL for one that is not served. */
 const char *openapi_package(const char *group, const char *version);
 
-/* The schema of a kind, stored or not; NULL when nobody knows it. */
+/* The schema of a kind, stored or not; NULL when it is unknown. */
 const struct schema *openapi_kind_schema(const char *group, const char *version, const char *kind);
 extern const struct schema openapi_list_meta_schema;
 extern const struct schema openapi_status_schema;
 
-/* Above the longest name of a schema, operation or path. */
+/* Longer than any name of a schema, operation or path. */
 #define OPENAPI_NAME_BYTES_MAX 512
 
-/* Swagger 2.0 and OpenAPI 3.0 say the same in slightly different words. */
+/* Swagger 2.0 and OpenAPI 3.0 differ in details. */
 enum openapi_dialect { OPENAPI_V2, OPENAPI_V3 };
 
-/* A document of one dialect, written with api/json_out.h. */
-struct writer {
+/* Writes a document in one dialect, with api/json_out.h. */
+struct openapi_writer {
     struct buf *out;
     enum openapi_dialect dialect;
 };
 
 /* Begins an object whose key is the name of a schema, followed by a suffix ("List") or "". */
-void writer_open_schema(struct writer *w, const char *package, const char *name, const char *suffix);
+void writer_open_schema(struct openapi_writer *w, const char *package, const char *name, const char *suffix);
 /* `"$ref": "#/…"` to a schema. */
-void writer_ref(struct writer *w, const char *package, const char *name, const char *suffix);
+void writer_ref(struct openapi_writer *w, const char *package, const char *name, const char *suffix);
 /* {"group": …, "version": …, "kind": …} */
-void writer_gvk(struct writer *w, const char *key, const char *group, const char *version, const char *kind,
-                const char *suffix);
+void writer_gvk(struct openapi_writer *w, const char *key, const char *group, const char *version,
+                const char *kind, const char *suffix);
 
 /* The value of `paths` for these resources. */
-void openapi_write_paths(struct writer *w, const struct resource *r, size_t count);
+void openapi_write_paths(struct openapi_writer *w, const struct resource *r, size_t count);
 /* The value of `parameters`: those that operations refer to. */
-void openapi_write_parameters(struct writer *w);
-/* The value of `schemas` (`definitions`): the kinds of these resources and all that they refer to. Fails
- * without memory. */
-int openapi_write_schemas(struct writer *w, const struct resource *r, size_t count, struct error *err);
+void openapi_write_parameters(struct openapi_writer *w);
+/* The value of `schemas` (`definitions`): the kinds of these resources and all schemas that they refer to.
+ * Fails without memory. */
+int openapi_write_schemas(struct openapi_writer *w, const struct resource *r, size_t count,
+                          struct error *err);
 
 /* Descriptions. */
 
 enum { DOC_REQUIRED = 1 << 0 };
 
-struct field_doc {
-    const char *name;
+/* A type or a field. The fields of a type follow it; types that follow each other have the same fields. */
+struct doc {
+    const char *name; /* "PersistentVolumeSpec", "capacity" */
     const char *text;
     unsigned flags;
-    const char *values; /* what it may say, between bars: "Block|Filesystem"; NULL for anything */
+    const char *values;  /* allowed values, separated by bars: "Block|Filesystem"; NULL for any */
+    const char *package; /* of a type; NULL for a field */
 };
 
-struct schema_doc {
-    const char *package;
-    const char *name; /* "PersistentVolumeSpec" */
-    const char *text;
-    const struct field_doc *fields; /* ends with a NULL name */
-};
+/* clang-format off */
+#define TYPE(package_, name_, text_) { .name = name_, .text = text_, .package = package_ }
+/* clang-format on */
 
-/* Each ends with a NULL name. */
-extern const struct schema_doc openapi_docs_shared[];
-extern const struct schema_doc openapi_docs_storage[];
-extern const struct schema_doc openapi_docs_sources[];
-extern const struct schema_doc openapi_docs_core[];
-extern const struct schema_doc openapi_docs_pods[];
-extern const struct schema_doc openapi_docs_containers[];
-extern const struct schema_doc openapi_docs_requests[];
+/* Terminated by a NULL name. */
+extern const struct doc openapi_docs_shared[];
+extern const struct doc openapi_docs_storage[];
+extern const struct doc openapi_docs_sources[];
+extern const struct doc openapi_docs_core[];
+extern const struct doc openapi_docs_pods[];
+extern const struct doc openapi_docs_containers[];
+extern const struct doc openapi_docs_requests[];
 
-/* NULL for what nobody has described. */
-const struct schema_doc *openapi_schema_doc(const char *package, const char *name);
-/* doc may be NULL. Falls back on what fields of that name are everywhere. */
-const struct field_doc *openapi_field_doc(const struct schema_doc *doc, const char *field);
+/* NULL when it has no description. */
+const struct doc *openapi_schema_doc(const char *package, const char *name);
+/* A type's fields: up to a row with a package or without a name. */
+const struct doc *openapi_schema_fields(const struct doc *type);
+/* type may be NULL. Falls back on the description of common fields with that name. */
+const struct doc *openapi_field_doc(const struct doc *type, const char *field);
 
 #endif

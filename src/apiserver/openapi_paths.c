@@ -1,110 +1,88 @@
-/* The paths of OpenAPI documents: which operations each resource has.
+/* The paths of OpenAPI documents: the operations of each resource.
  *
- * kubectl looks two things up here. An operation tells the kind it is about; and a patch that has the
- * parameter fieldValidation tells that the server checks the fields, so that the client need not. The
- * parameter stands in full wherever it is taken, because kubectl follows no references to parameters.
+ * kubectl looks up two things here: the kind of an operation, and whether a patch has the parameter
+ * fieldValidation, which means that the server validates fields and the client need not. That parameter is
+ * written in full wherever it occurs, because kubectl does not follow references to parameters.
  *
- * The strategic merge patch is taken but not named: a client that reads of it here would compute it from
- * these schemas instead of from the types it was built with, and know less. */
+ * The strategic merge patch is accepted but not listed: a client that finds it here would compute it from
+ * these schemas instead of from its built-in types, which have more information. */
 #include "apiserver/openapi_int.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 
-/* In the order of the table. */
-enum parameter_id {
-    PARAMETER_NAME,
-    PARAMETER_NAMESPACE,
-    PARAMETER_PRETTY,
-    PARAMETER_BOOKMARKS,
-    PARAMETER_CONTINUE,
-    PARAMETER_DRY_RUN,
-    PARAMETER_MANAGER,
-    PARAMETER_FIELD_SELECTOR,
-    PARAMETER_FIELD_VALIDATION,
-    PARAMETER_FORCE,
-    PARAMETER_GRACE,
-    PARAMETER_LABEL_SELECTOR,
-    PARAMETER_LIMIT,
-    PARAMETER_ORPHAN,
-    PARAMETER_PROPAGATION,
-    PARAMETER_VERSION,
-    PARAMETER_VERSION_MATCH,
-    PARAMETER_INITIAL_EVENTS,
-    PARAMETER_TIMEOUT,
-    PARAMETER_WATCH,
-    PARAMETER_COUNT,
+/* Operations that have a parameter. */
+enum {
+    IN_PATH_NAME = 1 << 0,
+    IN_PATH_NAMESPACE = 1 << 1,
+    BY_ALL = 1 << 2,
+    BY_LIST = 1 << 3,
+    BY_SELECTION = 1 << 4, /* deletion of a collection */
+    BY_GET = 1 << 5,
+    BY_WRITE = 1 << 6,
+    BY_PATCH = 1 << 7,
+    BY_DELETE = 1 << 8,
+    IN_FULL = 1 << 9, /* written in full, not by reference */
 };
 
-static const struct {
-    const char *name, *type, *text;
+static const struct parameter {
+    const char *name, *type;
+    unsigned taken;
+    const char *text;
 } parameters[] = {
-    [PARAMETER_NAME] = { "name", "string", "The object's name." },
-    [PARAMETER_NAMESPACE] = { "namespace", "string", "The namespace the object is in." },
-    [PARAMETER_PRETTY] = { "pretty", "string", "\"true\": the answer is indented." },
-    [PARAMETER_BOOKMARKS] = { "allowWatchBookmarks", "boolean",
-                              "A watch may send BOOKMARK events, which carry a resourceVersion alone." },
-    [PARAMETER_CONTINUE] = { "continue", "string",
-                             "The token that came with the page before: asks for the one after it." },
-    [PARAMETER_DRY_RUN] = { "dryRun", "string",
-                            "\"All\": everything is checked and answered, nothing is stored." },
-    [PARAMETER_MANAGER] = { "fieldManager", "string",
-                            "Who is writing, for the record of field ownership: at most 128 characters." },
-    [PARAMETER_FIELD_SELECTOR] = { "fieldSelector", "string",
-                                   "Only objects whose fields have these values: a=b,c!=d." },
-    [PARAMETER_FIELD_VALIDATION] = { "fieldValidation", "string",
-                                     "What to do about unknown and duplicate fields: Ignore drops them, Warn "
-                                     "(the default) drops them with a warning, Strict refuses the request." },
-    [PARAMETER_FORCE] = { "force", "boolean",
-                          "Apply: takes over fields that other managers own. Other patches do not have it." },
-    [PARAMETER_GRACE] = { "gracePeriodSeconds", "integer",
-                          "How long the object may take to end; 0 removes it at once." },
-    [PARAMETER_LABEL_SELECTOR] = { "labelSelector", "string",
-                                   "Only objects with these labels: a=b,c in (d,e),!f." },
-    [PARAMETER_LIMIT] = { "limit", "integer", "At most so many objects in one answer." },
-    [PARAMETER_ORPHAN] = { "orphanDependents", "boolean", "Deprecated: use propagationPolicy." },
-    [PARAMETER_PROPAGATION] = { "propagationPolicy", "string",
-                                "What becomes of dependent objects: Orphan leaves them, Background deletes "
-                                "them afterwards, Foreground before." },
-    [PARAMETER_VERSION] = { "resourceVersion", "string",
-                            "The state to answer from, or to watch from; what it means depends on the "
-                            "request." },
-    [PARAMETER_VERSION_MATCH] = { "resourceVersionMatch", "string",
-                                  "How resourceVersion is meant: NotOlderThan or Exact." },
-    [PARAMETER_INITIAL_EVENTS] = { "sendInitialEvents", "boolean",
-                                   "A watch begins with the present objects, then a BOOKMARK, then "
-                                   "changes." },
-    [PARAMETER_TIMEOUT] = { "timeoutSeconds", "integer", "Ends the list or watch after this time." },
-    [PARAMETER_WATCH] = { "watch", "boolean", "Changes as they happen, instead of a list." },
+    { "name", "string", IN_PATH_NAME, "The object's name." },
+    { "namespace", "string", IN_PATH_NAMESPACE, "The namespace the object is in." },
+    { "pretty", "string", BY_ALL, "\"true\": the answer is indented." },
+    { "allowWatchBookmarks", "boolean", BY_LIST,
+      "A watch may send BOOKMARK events, which carry a resourceVersion alone." },
+    { "continue", "string", BY_LIST | BY_SELECTION,
+      "The token that came with the page before: asks for the one after it." },
+    { "dryRun", "string", BY_WRITE | BY_DELETE,
+      "\"All\": everything is checked and answered, nothing is stored." },
+    { "fieldManager", "string", BY_WRITE,
+      "Who is writing, for the record of field ownership: at most 128 characters." },
+    { "fieldSelector", "string", BY_LIST | BY_SELECTION,
+      "Only objects whose fields have these values: a=b,c!=d." },
+    { "fieldValidation", "string", BY_WRITE | IN_FULL,
+      "What to do about unknown and duplicate fields: Ignore drops them, Warn (the default) drops them with "
+      "a warning, Strict refuses the request." },
+    { "force", "boolean", BY_PATCH,
+      "Apply: takes over fields that other managers own. Other patches do not have it." },
+    { "gracePeriodSeconds", "integer", BY_DELETE,
+      "How long the object may take to end; 0 removes it at once." },
+    { "labelSelector", "string", BY_LIST | BY_SELECTION,
+      "Only objects with these labels: a=b,c in (d,e),!f." },
+    { "limit", "integer", BY_LIST | BY_SELECTION, "At most so many objects in one answer." },
+    { "orphanDependents", "boolean", BY_DELETE, "Deprecated: use propagationPolicy." },
+    { "propagationPolicy", "string", BY_DELETE,
+      "What becomes of dependent objects: Orphan leaves them, Background deletes them afterwards, Foreground "
+      "before." },
+    { "resourceVersion", "string", BY_LIST | BY_SELECTION | BY_GET,
+      "The state to answer from, or to watch from; what it means depends on the request." },
+    { "resourceVersionMatch", "string", BY_LIST, "How resourceVersion is meant: NotOlderThan or Exact." },
+    { "sendInitialEvents", "boolean", BY_LIST,
+      "A watch begins with the present objects, then a BOOKMARK, then changes." },
+    { "timeoutSeconds", "integer", BY_LIST, "Ends the list or watch after this time." },
+    { "watch", "boolean", BY_LIST, "Changes as they happen, instead of a list." },
 };
-static_assert(ARRAY_LEN(parameters) == PARAMETER_COUNT, "a row for every parameter");
 
-#define BIT(id) (1u << PARAMETER_##id)
-#define TAKES_LIST                                                                             \
-    (BIT(BOOKMARKS) | BIT(CONTINUE) | BIT(FIELD_SELECTOR) | BIT(LABEL_SELECTOR) | BIT(LIMIT) | \
-     BIT(VERSION) | BIT(VERSION_MATCH) | BIT(INITIAL_EVENTS) | BIT(TIMEOUT) | BIT(WATCH))
-#define TAKES_WRITE (BIT(DRY_RUN) | BIT(MANAGER) | BIT(FIELD_VALIDATION))
-#define TAKES_DELETE (BIT(DRY_RUN) | BIT(GRACE) | BIT(ORPHAN) | BIT(PROPAGATION))
-#define TAKES_SELECTION \
-    (BIT(CONTINUE) | BIT(FIELD_SELECTOR) | BIT(LABEL_SELECTOR) | BIT(LIMIT) | BIT(VERSION))
+enum openapi_body { BODY_NONE, BODY_OBJECT, BODY_PATCH, BODY_OPTIONS };
 
-enum body { BODY_NONE, BODY_OBJECT, BODY_PATCH, BODY_OPTIONS };
-
-static const struct operation {
+static const struct openapi_operation {
     enum verb verb;
-    const char *method, *action, *id; /* id: what the operation's name begins with */
+    const char *method, *action, *id; /* id: the beginning of the operation's name */
     unsigned takes;
-    enum body body;
+    enum openapi_body body;
 } operations[] = {
-    { VERB_LIST, "get", "list", "list", TAKES_LIST, BODY_NONE },
-    { VERB_CREATE, "post", "post", "create", TAKES_WRITE, BODY_OBJECT },
-    { VERB_DELETE_COLLECTION, "delete", "deletecollection", "deleteCollection",
-      TAKES_DELETE | TAKES_SELECTION, BODY_OPTIONS },
-    { VERB_GET, "get", "get", "read", BIT(VERSION), BODY_NONE },
-    { VERB_UPDATE, "put", "put", "replace", TAKES_WRITE, BODY_OBJECT },
-    { VERB_PATCH, "patch", "patch", "patch", TAKES_WRITE | BIT(FORCE), BODY_PATCH },
-    { VERB_DELETE, "delete", "delete", "delete", TAKES_DELETE, BODY_OPTIONS },
+    { VERB_LIST, "get", "list", "list", BY_LIST, BODY_NONE },
+    { VERB_CREATE, "post", "post", "create", BY_WRITE, BODY_OBJECT },
+    { VERB_DELETE_COLLECTION, "delete", "deletecollection", "deleteCollection", BY_DELETE | BY_SELECTION,
+      BODY_OPTIONS },
+    { VERB_GET, "get", "get", "read", BY_GET, BODY_NONE },
+    { VERB_UPDATE, "put", "put", "replace", BY_WRITE, BODY_OBJECT },
+    { VERB_PATCH, "patch", "patch", "patch", BY_WRITE | BY_PATCH, BODY_PATCH },
+    { VERB_DELETE, "delete", "delete", "delete", BY_DELETE, BODY_OPTIONS },
 };
 
 #define ON_COLLECTION (VERB_BIT(VERB_LIST) | VERB_BIT(VERB_CREATE) | VERB_BIT(VERB_DELETE_COLLECTION))
@@ -116,9 +94,9 @@ struct item {
     const struct resource *r;
     const struct subresource *sub; /* NULL for none */
     unsigned verbs;
-    bool is_in_namespace; /* the path says which */
+    bool is_in_namespace; /* the path has a namespace */
     bool has_name;
-    /* What bodies are: the resource's kind, or the subresource's own. */
+    /* Type of bodies: the resource's kind, or the subresource's own. */
     const char *group, *version, *kind;
 };
 
@@ -126,14 +104,15 @@ static const char *const media_types[] = { "application/json", "application/yaml
 static const char *const patch_types[] = { "application/json-patch+json", "application/merge-patch+json",
                                            "application/apply-patch+yaml", NULL };
 
-static void write_schema_ref(struct writer *w, const char *package, const char *name, const char *suffix)
+static void write_schema_ref(struct openapi_writer *w, const char *package, const char *name,
+                             const char *suffix)
 {
     json_out_object(w->out, "schema");
     writer_ref(w, package, name, suffix);
     json_out_end_object(w->out);
 }
 
-static void write_texts(struct writer *w, const char *key, const char *const *texts)
+static void write_texts(struct openapi_writer *w, const char *key, const char *const *texts)
 {
     json_out_array(w->out, key);
     for (; *texts; texts++)
@@ -141,51 +120,51 @@ static void write_texts(struct writer *w, const char *key, const char *const *te
     json_out_end_array(w->out);
 }
 
-/* The members of a parameter, without its braces. */
-static void write_parameter(struct writer *w, enum parameter_id id)
+/* Writes the members of a parameter, without the braces. */
+static void write_parameter(struct openapi_writer *w, const struct parameter *p)
 {
-    bool is_in_path = id == PARAMETER_NAME || id == PARAMETER_NAMESPACE;
+    bool is_in_path = p->taken & (IN_PATH_NAME | IN_PATH_NAMESPACE);
 
-    json_out_text(w->out, "name", parameters[id].name);
+    json_out_text(w->out, "name", p->name);
     json_out_text(w->out, "in", is_in_path ? "path" : "query");
-    json_out_text(w->out, "description", parameters[id].text);
+    json_out_text(w->out, "description", p->text);
     if (is_in_path)
         json_out_bool(w->out, "required", true);
     if (w->dialect == OPENAPI_V3)
         json_out_object(w->out, "schema");
-    json_out_text(w->out, "type", parameters[id].type);
+    json_out_text(w->out, "type", p->type);
     if (w->dialect == OPENAPI_V3)
         json_out_end_object(w->out);
 }
 
-void openapi_write_parameters(struct writer *w)
+void openapi_write_parameters(struct openapi_writer *w)
 {
-    for (int id = 0; id < PARAMETER_COUNT; id++) {
-        if (id == PARAMETER_FIELD_VALIDATION)
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        if (parameters[i].taken & IN_FULL)
             continue;
-        json_out_object(w->out, parameters[id].name);
-        write_parameter(w, (enum parameter_id)id);
+        json_out_object(w->out, parameters[i].name);
+        write_parameter(w, &parameters[i]);
         json_out_end_object(w->out);
     }
 }
 
-static void write_parameter_refs(struct writer *w, unsigned takes)
+static void write_parameter_refs(struct openapi_writer *w, unsigned takes)
 {
     const char *where = w->dialect == OPENAPI_V3 ? "components/parameters" : "parameters";
 
-    for (int id = 0; id < PARAMETER_COUNT; id++) {
-        if (!(takes & 1u << id))
+    for (size_t i = 0; i < ARRAY_LEN(parameters); i++) {
+        if (!(parameters[i].taken & takes))
             continue;
         json_out_object(w->out, NULL);
-        if (id == PARAMETER_FIELD_VALIDATION)
-            write_parameter(w, PARAMETER_FIELD_VALIDATION);
+        if (parameters[i].taken & IN_FULL)
+            write_parameter(w, &parameters[i]);
         else
-            json_out_textf(w->out, "$ref", "#/%s/%s", where, parameters[id].name);
+            json_out_textf(w->out, "$ref", "#/%s/%s", where, parameters[i].name);
         json_out_end_object(w->out);
     }
 }
 
-static void write_body_ref(struct writer *w, const struct item *i, enum body body)
+static void write_body_ref(struct openapi_writer *w, const struct item *i, enum openapi_body body)
 {
     if (body == BODY_OBJECT)
         write_schema_ref(w, openapi_package(i->group, i->version), i->kind, "");
@@ -193,7 +172,7 @@ static void write_body_ref(struct writer *w, const struct item *i, enum body bod
         write_schema_ref(w, PACKAGE_META, body == BODY_PATCH ? "Patch" : "DeleteOptions", "");
 }
 
-static void write_request_body(struct writer *w, const struct item *i, enum body body)
+static void write_request_body(struct openapi_writer *w, const struct item *i, enum openapi_body body)
 {
     const char *const *types = body == BODY_PATCH ? patch_types : media_types;
 
@@ -212,8 +191,8 @@ static void write_request_body(struct writer *w, const struct item *i, enum body
     json_out_end_object(w->out);
 }
 
-/* Swagger knows bodies as one more parameter. */
-static void write_body_parameter(struct writer *w, const struct item *i, enum body body)
+/* Swagger has bodies as parameters. */
+static void write_body_parameter(struct openapi_writer *w, const struct item *i, enum openapi_body body)
 {
     if (body == BODY_NONE)
         return;
@@ -226,7 +205,8 @@ static void write_body_parameter(struct writer *w, const struct item *i, enum bo
     json_out_end_object(w->out);
 }
 
-static void write_answer_ref(struct writer *w, const struct item *i, const struct operation *op)
+static void write_answer_ref(struct openapi_writer *w, const struct item *i,
+                             const struct openapi_operation *op)
 {
     const char *package = openapi_package(i->group, i->version);
     bool is_list = op->verb == VERB_LIST || op->verb == VERB_DELETE_COLLECTION;
@@ -238,8 +218,8 @@ static void write_answer_ref(struct writer *w, const struct item *i, const struc
         write_schema_ref(w, package, i->kind, is_list ? "List" : "");
 }
 
-static void write_answer(struct writer *w, const char *status, const char *text, const struct item *i,
-                         const struct operation *op)
+static void write_answer(struct openapi_writer *w, const char *status, const char *text, const struct item *i,
+                         const struct openapi_operation *op)
 {
     json_out_object(w->out, status);
     json_out_text(w->out, "description", text);
@@ -275,8 +255,9 @@ static void add_words(struct buf *out, const char *text)
     }
 }
 
-/* "replaceCoreV1NamespacedPodStatus": no two operations have the same. */
-static void write_operation_id(struct writer *w, const struct item *i, const struct operation *op)
+/* "replaceCoreV1NamespacedPodStatus": unique per operation. */
+static void write_operation_id(struct openapi_writer *w, const struct item *i,
+                               const struct openapi_operation *op)
 {
     _cleanup_(buf_done_p) struct buf id = BUF_INIT(OPENAPI_NAME_BYTES_MAX);
 
@@ -293,14 +274,15 @@ static void write_operation_id(struct writer *w, const struct item *i, const str
     json_out_str(w->out, "operationId", buf_str(&id));
 }
 
-static void write_operation(struct writer *w, const struct item *i, const struct operation *op)
+static void write_operation(struct openapi_writer *w, const struct item *i,
+                            const struct openapi_operation *op)
 {
     json_out_object(w->out, op->method);
     write_operation_id(w, i, op);
     json_out_array(w->out, "parameters");
     if (w->dialect == OPENAPI_V2)
         write_body_parameter(w, i, op->body);
-    write_parameter_refs(w, op->takes | BIT(PRETTY));
+    write_parameter_refs(w, op->takes | BY_ALL);
     json_out_end_array(w->out);
     if (w->dialect == OPENAPI_V3) {
         write_request_body(w, i, op->body);
@@ -320,7 +302,7 @@ static void write_operation(struct writer *w, const struct item *i, const struct
     json_out_end_object(w->out);
 }
 
-static void write_path_key(struct writer *w, const struct item *i)
+static void write_path_key(struct openapi_writer *w, const struct item *i)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(OPENAPI_NAME_BYTES_MAX);
     const struct resource *r = i->r;
@@ -334,9 +316,9 @@ static void write_path_key(struct writer *w, const struct item *i)
     json_out_object(w->out, buf_cstr(&path));
 }
 
-static void write_item(struct writer *w, const struct item *i)
+static void write_item(struct openapi_writer *w, const struct item *i)
 {
-    unsigned in_path = (i->has_name ? BIT(NAME) : 0) | (i->is_in_namespace ? BIT(NAMESPACE) : 0);
+    unsigned in_path = (i->has_name ? IN_PATH_NAME : 0u) | (i->is_in_namespace ? IN_PATH_NAMESPACE : 0u);
 
     if (!i->verbs)
         return;
@@ -353,7 +335,7 @@ static void write_item(struct writer *w, const struct item *i)
     json_out_end_object(w->out);
 }
 
-static void write_resource(struct writer *w, const struct resource *r)
+static void write_resource(struct openapi_writer *w, const struct resource *r)
 {
     struct item i = { .r = r, .group = r->group, .version = r->version, .kind = r->kind };
 
@@ -379,7 +361,7 @@ static void write_resource(struct writer *w, const struct resource *r)
     }
 }
 
-void openapi_write_paths(struct writer *w, const struct resource *r, size_t count)
+void openapi_write_paths(struct openapi_writer *w, const struct resource *r, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         write_resource(w, &r[i]);

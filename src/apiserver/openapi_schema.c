@@ -1,12 +1,11 @@
 /* The schemas of OpenAPI documents, from the tables in api/.
  *
- * A component is one named schema. Those of a document are the kinds of its resources and, found by walking
- * their fields, all that these refer to. The package of a part is that of the kind it was found in, but for
- * the few types that several groups share.
+ * A component is one named schema. The components of a document are the kinds of its resources and, found by
+ * walking their fields, all types that these refer to. The package of a type is that of the kind it was found
+ * in, except for the few types that several groups share.
  *
- * Some types are there twice in api/: as volumes know them, closed, and as pods know them, open. A document
- * has each name once, and the closed form is the one that knows every field: closed kinds are walked first,
- * and the first of a name stays. */
+ * Some types exist twice in api/: closed for volumes, and open for pods. A document has each name once, and
+ * the closed form has every field: closed kinds are walked first, and the first of a name stays. */
 #include "apiserver/openapi_int.h"
 
 #include <string.h>
@@ -30,7 +29,8 @@ static const struct {
     { "snapshot.storage.k8s.io", "v1", PACKAGE_SNAPSHOT },
 };
 
-/* Types that live elsewhere than the kinds that use them. Their parts live with them. */
+/* Types of another package than the kinds that use them. The types of their fields are in the same package.
+ */
 static const struct {
     const char *name, *package;
 } homes[] = {
@@ -48,11 +48,11 @@ static const struct {
     { "UserInfo", PACKAGE_AUTHENTICATION },
 };
 
-/* Schemas that are no struct: whole in themselves, in every document. */
+/* Schemas that are not structs: complete, in every document. */
 static const struct {
-    enum field_type type; /* that refers to it; FIELD_TYPE_COUNT for none */
+    enum field_type type; /* field type that refers to it; FIELD_TYPE_COUNT for none */
     const char *package, *name, *format, *json_type, *text;
-    const char *one_of; /* what OpenAPI 3 says in place of the type; NULL for the type */
+    const char *one_of; /* what OpenAPI 3 has instead of the type; NULL for the type */
 } leaves[] = {
     /* Both forms are taken. Where a schema has no type, clients show its name: map[string]Quantity. */
     { FIELD_QUANTITY, PACKAGE_RESOURCE, "Quantity", NULL, "string",
@@ -88,22 +88,22 @@ static const char *home_of(const struct schema *s, const char *package)
     return package;
 }
 
-struct component {
+struct schema_component {
     const struct schema *schema;
     const char *package;
     const char *group, *version; /* NULL unless it is a kind */
 };
 
-struct components {
-    VEC(struct component) all;
-    size_t walked; /* how many have had their fields looked at */
+struct schema_components {
+    VEC(struct schema_component) all;
+    size_t walked; /* number of components whose fields were walked */
 };
 
-static int components_add(struct components *cs, struct component add)
+static int components_add(struct schema_components *cs, struct schema_component add)
 {
     add.package = home_of(add.schema, add.package);
     for (size_t i = 0; i < cs->all.count; i++) {
-        const struct component *c = &cs->all.items[i];
+        const struct schema_component *c = &cs->all.items[i];
 
         if (strcmp(c->schema->go_name, add.schema->go_name) == 0 && strcmp(c->package, add.package) == 0)
             return 0;
@@ -111,20 +111,20 @@ static int components_add(struct components *cs, struct component add)
     return vec_push(&cs->all, add);
 }
 
-static int components_walk(struct components *cs)
+static int components_walk(struct schema_components *cs)
 {
     for (; cs->walked < cs->all.count; cs->walked++) {
-        struct component c = cs->all.items[cs->walked]; /* a copy: the array moves as it grows */
+        struct schema_component c = cs->all.items[cs->walked]; /* a copy: the array may be reallocated */
 
-        for (const struct field *f = c.schema->fields; f->name; f++) {
-            if (f->sub && components_add(cs, (struct component){ f->sub, c.package, NULL, NULL }) < 0)
+        for (const struct field *f = c.schema->fields; f < c.schema->fields + c.schema->fields_count; f++) {
+            if (f->sub && components_add(cs, (struct schema_component){ f->sub, c.package, NULL, NULL }) < 0)
                 return -ERR_NO_MEMORY;
         }
     }
     return 0;
 }
 
-static int components_add_kind(struct components *cs, const char *group, const char *version,
+static int components_add_kind(struct schema_components *cs, const char *group, const char *version,
                                const char *kind, bool open)
 {
     const struct schema *s = openapi_kind_schema(group, version, kind);
@@ -132,11 +132,12 @@ static int components_add_kind(struct components *cs, const char *group, const c
 
     if (!s || !package || s->open != open)
         return 0;
-    return components_add(cs, (struct component){ s, package, group, version });
+    return components_add(cs, (struct schema_component){ s, package, group, version });
 }
 
-/* The kinds of these resources, closed or open ones, with their parts. */
-static int components_add_kinds(struct components *cs, const struct resource *r, size_t count, bool open)
+/* Adds the closed or the open kinds of these resources, with the types of their fields. */
+static int components_add_kinds(struct schema_components *cs, const struct resource *r, size_t count,
+                                bool open)
 {
     int failed = 0;
 
@@ -150,13 +151,13 @@ static int components_add_kinds(struct components *cs, const struct resource *r,
     return failed ? -ERR_NO_MEMORY : components_walk(cs);
 }
 
-static int components_collect(struct components *cs, const struct resource *r, size_t count)
+static int components_collect(struct schema_components *cs, const struct resource *r, size_t count)
 {
     static const struct schema *const shared[] = { &openapi_list_meta_schema, &delete_options_schema,
                                                    &openapi_status_schema };
 
     for (size_t i = 0; i < ARRAY_LEN(shared); i++) {
-        if (components_add(cs, (struct component){ shared[i], PACKAGE_META, NULL, NULL }) < 0)
+        if (components_add(cs, (struct schema_component){ shared[i], PACKAGE_META, NULL, NULL }) < 0)
             return -ERR_NO_MEMORY;
     }
     if (components_add_kinds(cs, r, count, /* open= */ false) < 0)
@@ -164,18 +165,8 @@ static int components_collect(struct components *cs, const struct resource *r, s
     return components_add_kinds(cs, r, count, /* open= */ true);
 }
 
-static void write_values(struct writer *w, const char *values)
-{
-    struct str rest = str_of(values);
-
-    json_out_array(w->out, "enum");
-    while (rest.s)
-        json_out_str(w->out, NULL, str_next(&rest, '|'));
-    json_out_end_array(w->out);
-}
-
-/* A reference. Beside it OpenAPI 3.0 allows nothing, so where a description follows it is wrapped. */
-static void write_ref(struct writer *w, const char *package, const char *name, bool has_siblings)
+/* Writes a reference. OpenAPI 3.0 allows nothing next to it, so it is wrapped if a description follows. */
+static void write_ref(struct openapi_writer *w, const char *package, const char *name, bool has_siblings)
 {
     if (w->dialect == OPENAPI_V3 && has_siblings) {
         json_out_array(w->out, "allOf");
@@ -188,18 +179,25 @@ static void write_ref(struct writer *w, const char *package, const char *name, b
     }
 }
 
-static void write_scalar(struct writer *w, const char *json_type, const char *format, const char *values)
+static void write_scalar(struct openapi_writer *w, const char *json_type, const char *format,
+                         const char *values)
 {
+    struct str rest = str_of(values ? values : "");
+
     json_out_text(w->out, "type", json_type);
     if (format)
         json_out_text(w->out, "format", format);
-    if (values)
-        write_values(w, values);
+    if (!values)
+        return;
+    json_out_array(w->out, "enum");
+    while (rest.s)
+        json_out_str(w->out, NULL, str_next(&rest, '|'));
+    json_out_end_array(w->out);
 }
 
-/* What a value of this type is: of a field, or of the items of a list or map. */
-static void write_value(struct writer *w, enum field_type type, const struct schema *sub, const char *package,
-                        bool has_siblings, const char *values)
+/* Writes the schema of a value: of a field, or of the items of a list or map. */
+static void write_value(struct openapi_writer *w, enum field_type type, const struct schema *sub,
+                        const char *package, bool has_siblings, const char *values)
 {
     switch (type) {
     case FIELD_STRING:
@@ -225,18 +223,18 @@ static void write_value(struct writer *w, enum field_type type, const struct sch
                 write_ref(w, leaves[i].package, leaves[i].name, has_siblings);
         }
         return;
-    case FIELD_LIST: /* inside a map: of texts */
+    case FIELD_LIST: /* in a map: of strings */
         json_out_text(w->out, "type", "array");
         json_out_raw(w->out, "items", STR_LIT("{\"type\":\"string\"}"));
         return;
-    case FIELD_MAP: /* none is inside another */
+    case FIELD_MAP: /* never nested */
     case FIELD_TYPE_COUNT:
         return;
     }
 }
 
 /* "containerPort protocol=TCP": the keys without their defaults. */
-static void write_owned_keys(struct writer *w, const char *keys)
+static void write_owned_keys(struct openapi_writer *w, const char *keys)
 {
     struct str rest = str_of(keys);
 
@@ -249,8 +247,8 @@ static void write_owned_keys(struct writer *w, const char *keys)
     json_out_end_array(w->out);
 }
 
-/* How the items of a list are told apart when it is applied, and when it is patched. */
-static void write_list_type(struct writer *w, const struct field *f)
+/* The list type for apply and for patches. */
+static void write_list_type(struct openapi_writer *w, const struct field *f)
 {
     const char *keys = f->owned_keys ? f->owned_keys : f->merge_key;
     const char *type = "atomic";
@@ -271,8 +269,8 @@ static void write_list_type(struct writer *w, const struct field *f)
                       f->flags & FIELD_RETAIN_KEYS ? "merge,retainKeys" : "merge");
 }
 
-static void write_property(struct writer *w, const struct field *f, const char *package,
-                           const struct field_doc *doc)
+static void write_property(struct openapi_writer *w, const struct field *f, const char *package,
+                           const struct doc *doc)
 {
     const char *values = doc ? doc->values : NULL;
 
@@ -296,17 +294,17 @@ static void write_property(struct writer *w, const struct field *f, const char *
     json_out_end_object(w->out);
 }
 
-static void write_required(struct writer *w, const struct field *fields, const struct schema_doc *doc)
+static void write_required(struct openapi_writer *w, const struct schema *s, const struct doc *doc)
 {
     bool is_open = false;
 
-    for (const struct field *f = fields; f->name; f++) {
-        const struct field_doc *fd = openapi_field_doc(doc, f->name);
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++) {
+        const struct doc *fd = openapi_field_doc(doc, f->name);
 
         if (!fd || !(fd->flags & DOC_REQUIRED))
             continue;
         if (!is_open)
-            json_out_array(w->out, "required"); /* an empty list of them is not allowed */
+            json_out_array(w->out, "required"); /* an empty list is not allowed */
         is_open = true;
         json_out_str(w->out, NULL, str_of(f->name));
     }
@@ -314,20 +312,20 @@ static void write_required(struct writer *w, const struct field *fields, const s
         json_out_end_array(w->out);
 }
 
-static void write_object(struct writer *w, const struct field *fields, const char *package,
-                         const struct schema_doc *doc)
+static void write_object(struct openapi_writer *w, const struct schema *s, const char *package,
+                         const struct doc *doc)
 {
     json_out_text(w->out, "type", "object");
     if (doc)
         json_out_text(w->out, "description", doc->text);
     json_out_object(w->out, "properties");
-    for (const struct field *f = fields; f->name; f++)
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++)
         write_property(w, f, package, openapi_field_doc(doc, f->name));
     json_out_end_object(w->out);
-    write_required(w, fields, doc);
+    write_required(w, s, doc);
 }
 
-static void write_kind(struct writer *w, const char *group, const char *version, const char *kind,
+static void write_kind(struct openapi_writer *w, const char *group, const char *version, const char *kind,
                        const char *suffix)
 {
     json_out_array(w->out, "x-kubernetes-group-version-kind");
@@ -335,12 +333,12 @@ static void write_kind(struct writer *w, const char *group, const char *version,
     json_out_end_array(w->out);
 }
 
-static void write_component(struct writer *w, const struct component *c)
+static void write_component(struct openapi_writer *w, const struct schema_component *c)
 {
     const char *name = c->schema->go_name;
 
     writer_open_schema(w, c->package, name, "");
-    write_object(w, c->schema->fields, c->package, openapi_schema_doc(c->package, name));
+    write_object(w, c->schema, c->package, openapi_schema_doc(c->package, name));
     if (c->schema->atomic)
         json_out_text(w->out, "x-kubernetes-map-type", "atomic");
     if (c->schema->open)
@@ -351,7 +349,7 @@ static void write_component(struct writer *w, const struct component *c)
 }
 
 /* Lists of objects are the same for every kind. */
-static void write_list_component(struct writer *w, const struct resource *r)
+static void write_list_component(struct openapi_writer *w, const struct resource *r)
 {
     const struct field fields[] = {
         { "kind", FIELD_STRING },
@@ -359,17 +357,17 @@ static void write_list_component(struct writer *w, const struct resource *r)
         { "metadata", FIELD_OBJECT, .sub = &openapi_list_meta_schema },
         { "items", FIELD_LIST, .item = FIELD_OBJECT,
           .sub = openapi_kind_schema(r->group, r->version, r->kind) },
-        { 0 },
     };
     const char *package = openapi_package(r->group, r->version);
 
     writer_open_schema(w, package, r->kind, "List");
-    write_object(w, fields, package, openapi_schema_doc(PACKAGE_META, "List"));
+    write_object(w, &(struct schema){ .fields = fields, .fields_count = ARRAY_LEN(fields) }, package,
+                 openapi_schema_doc(PACKAGE_META, "List"));
     write_kind(w, r->group, r->version, r->kind, "List");
     json_out_end_object(w->out);
 }
 
-static void write_leaves(struct writer *w)
+static void write_leaves(struct openapi_writer *w)
 {
     for (size_t i = 0; i < ARRAY_LEN(leaves); i++) {
         writer_open_schema(w, leaves[i].package, leaves[i].name, "");
@@ -382,9 +380,9 @@ static void write_leaves(struct writer *w)
     }
 }
 
-int openapi_write_schemas(struct writer *w, const struct resource *r, size_t count, struct error *err)
+int openapi_write_schemas(struct openapi_writer *w, const struct resource *r, size_t count, struct error *err)
 {
-    struct components cs = { 0 };
+    struct schema_components cs = { 0 };
     int failed = components_collect(&cs, r, count);
 
     for (size_t i = 0; !failed && i < cs.all.count; i++)

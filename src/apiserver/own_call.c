@@ -1,3 +1,5 @@
+/* Calls of the server to itself: a carrier without a transport that keeps copies of the request until the
+ * call is answered. */
 #include "apiserver/own_call.h"
 
 #include <stdlib.h>
@@ -59,7 +61,7 @@ void own_call(struct apiserver *s, const struct own_request *q, own_call_fn *don
     o->call.target = str_of(call_copy(&o->call, q->target));
     body = arena_dup(&o->call.arena, q->body); /* may hold NULs */
     o->call.body = (struct str){ body ? body : "", body ? q->body.len : 0 };
-    o->call.body_is_too_large = !body; /* no memory for it */
+    o->call.body_is_too_large = !body; /* without memory for it */
     o->call.is_trusted = true;
     o->call.user = q->user;
     apiserver_serve(s, &o->call);

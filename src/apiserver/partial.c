@@ -1,14 +1,15 @@
+/* Writes PartialObjectMetadata by cutting the metadata out of an object's text, without parsing it. */
 #include "apiserver/partial.h"
 
 #include "api/json_out.h"
 
 #include <string.h>
 
-/* The scanner trusts its text to be JSON, which an object's text is, and asks only where things end. It never
- * reads past the text, whatever that holds. */
+/* The scanner assumes valid JSON, which an object's text is, and only finds where values end. It never reads
+ * past the text, whatever it contains. */
 
-/* Where the string that begins at `at` ends: behind the first quote that no backslash escapes. Most of a text
- * is in strings, so they are passed over by memchr(); each run of backslashes is counted once. */
+/* The end of the string that begins at `at`: after the first quote that is not escaped. Most of a text is in
+ * strings, so memchr() skips them; each run of backslashes is counted once. */
 static size_t string_end(struct str t, size_t at)
 {
     const char *first = t.s + at + 1, *end = t.s + t.len, *from = first;
@@ -27,7 +28,7 @@ static size_t string_end(struct str t, size_t at)
     return t.len;
 }
 
-/* Where the value that begins at `at` ends: at the comma or bracket behind it. */
+/* The end of the value that begins at `at`: the comma or bracket after it. */
 static size_t value_end(struct str t, size_t at)
 {
     size_t depth = 0;
@@ -59,7 +60,7 @@ static size_t value_end(struct str t, size_t at)
     return t.len;
 }
 
-/* The text of metadata; it stands behind kind and apiVersion, or first where those are left out. */
+/* The text of metadata; it follows kind and apiVersion, or is first if those are missing. */
 static struct str metadata_of(struct str t)
 {
     static const char key[] = "\"metadata\"";

@@ -1,7 +1,6 @@
-/* PATCH on an object or one of its parts: four kinds of patch. */
-#include "apiserver/write.h"
-
-#include <string.h>
+/* PATCH of an object or a subresource: JSON patch, merge patch, strategic merge patch, and server-side apply.
+ * A patch is applied to a copy of the newest state, which includes writes in flight. */
+#include "apiserver/object_write.h"
 
 #include "api/apply.h"
 #include "api/managed_fields.h"
@@ -32,7 +31,7 @@ static const char *const media_names[PATCH_MEDIA_COUNT] = {
     "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json, " \
     "application/apply-patch+yaml"
 
-/* PATCH_MEDIA_COUNT when the kind does not take it. */
+/* PATCH_MEDIA_COUNT when the kind does not accept it. */
 static enum patch_media media_of(const struct call *c, const struct kind_info *k)
 {
     struct str header = call_header(c, "Content-Type");
@@ -47,15 +46,8 @@ static enum patch_media media_of(const struct call *c, const struct kind_info *k
     return PATCH_MEDIA_COUNT;
 }
 
-static bool fail(struct call *c, int code, const char *reason, bool has_details, const char *message)
-{
-    call_fail_status(c, &(struct status_info){
-                            .code = code, .reason = reason, .has_details = has_details, .message = message });
-    return false;
-}
-
-/* 422 that is about the patch, not about a kind: ` "" is invalid: patch: Invalid value: "…": why`. */
-static bool fail_patched(struct write *w, struct str shown, const char *why)
+/* 422 about the patch, not about a kind: ` "" is invalid: patch: Invalid value: "…": why`. */
+static bool fail_patched(struct object_write *w, struct str shown, const char *why)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
     const struct kind_info nothing = { .name = "", .group = "" };
@@ -66,30 +58,31 @@ static bool fail_patched(struct write *w, struct str shown, const char *why)
     return false;
 }
 
-static bool fail_patch(struct write *w, const struct error *err)
+static bool fail_patch(struct object_write *w, const struct error *err)
 {
     if (err->code == ERR_INVALID)
-        return fail(w->c, 422, "Invalid", true,
-                    "the server rejected our request due to an error in our request");
+        return call_refuse(w->c, 422, "Invalid", true,
+                           "the server rejected our request due to an error in our request");
     call_fail(w->c, err, NULL);
     return false;
 }
 
-static bool parse_patch(struct write *w, json_ref *ret)
+static bool parse_patch(struct object_write *w, json_ref *ret)
 {
     struct error err;
 
     if (json_parse(w->d, w->c->body, ret, &err) == 0)
         return true;
-    return fail(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding patch: %s", err.msg));
+    return call_refuse(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding patch: %s", err.msg));
 }
 
-/* Applies a patch that has been read to a copy of the stored object. */
-static int apply_read(struct write *w, enum patch_media media, json_ref patch, json_ref *ret,
+/* Applies a parsed patch to a copy of the stored object. */
+static int apply_read(struct object_write *w, enum patch_media media, json_ref patch, json_ref *ret,
                       struct error *err)
 {
-    /* What the patch leaves alone need not be looked at again. A JSON patch may move any part of the object
-     * any number of times, and each move of what is known to be in form has its price: there it is not. */
+    /* Parts that the patch does not touch need not be validated again. A JSON patch may move any part of the
+     * object any number of times, and each move of canonical parts has a cost: there the copy is not
+     * canonical. */
     *ret = w->old_object->is_vetted && media != PATCH_MEDIA_JSON ? json_copy_canonical(w->d, w->old)
                                                                  : json_copy(w->d, w->old);
     if (media == PATCH_MEDIA_JSON)
@@ -99,9 +92,9 @@ static int apply_read(struct write *w, enum patch_media media, json_ref patch, j
     return patch_strategic(w->kind->schema, w->d, *ret, patch, err);
 }
 
-/* What errors show: of a strategic patch the patch as Go prints it, of an applied configuration the
- * configuration, else what the patch led to. All of it is made again, since few patches fail. */
-static void show_patch(struct write *w, enum patch_media media, struct buf *out)
+/* The value in errors: for a strategic patch the patch as Go prints it, for an applied configuration the
+ * configuration, otherwise the result of the patch. All of it is computed again, since few patches fail. */
+static void show_patch(struct object_write *w, enum patch_media media, struct buf *out)
 {
     struct error ignored;
     json_ref patch, shown;
@@ -119,7 +112,7 @@ static void show_patch(struct write *w, enum patch_media media, struct buf *out)
         json_write(w->d, shown, out);
 }
 
-static bool fail_decoding(struct write *w, enum patch_media media, const char *why)
+static bool fail_decoding(struct object_write *w, enum patch_media media, const char *why)
 {
     _cleanup_(buf_done_p) struct buf shown = BUF_INIT((size_t)4 << 20);
 
@@ -128,7 +121,7 @@ static bool fail_decoding(struct write *w, enum patch_media media, const char *w
 }
 
 /* The stored form with unknown fields reported, as the patch left it. */
-static bool decode_patched(struct write *w, enum patch_media media)
+static bool decode_patched(struct object_write *w, enum patch_media media)
 {
     _cleanup_(field_report_done_p) struct field_report report = FIELD_REPORT_INIT;
     _cleanup_(buf_done_p) struct buf why = BUF_INIT((size_t)1 << 20);
@@ -154,20 +147,20 @@ static bool decode_patched(struct write *w, enum patch_media media)
     return true;
 }
 
-static bool fail_undecodable(struct write *w, json_ref v, const char *wanted)
+static bool fail_undecodable(struct object_write *w, json_ref v, const char *wanted)
 {
-    return fail(w->c, 400, "BadRequest", false,
-                call_text(w->c, "error decoding patch: json: cannot unmarshal %s into Go %s",
-                          json_type_name(json_type(w->d, v)), wanted));
+    return call_refuse(w->c, 400, "BadRequest", false,
+                       call_text(w->c, "error decoding patch: json: cannot unmarshal %s into Go %s",
+                                 json_type_name(json_type(w->d, v)), wanted));
 }
 
-static bool check_is_map(struct write *w, json_ref patch)
+static bool check_is_map(struct object_write *w, json_ref patch)
 {
     return json_type(w->d, patch) == JSON_OBJECT ||
            fail_undecodable(w, patch, "value of type map[string]interface {}");
 }
 
-static bool check_operation(struct write *w, json_ref operation)
+static bool check_operation(struct object_write *w, json_ref operation)
 {
     for (json_ref m = json_first(w->d, operation); m; m = json_next(w->d, m)) {
         struct str key = json_key(w->d, m);
@@ -180,8 +173,8 @@ static bool check_operation(struct write *w, json_ref operation)
     return true;
 }
 
-/* The members of operations have types, which nobody looks at when fields are not validated. */
-static bool check_operations(struct write *w, json_ref patch)
+/* The members of operations have types, which are not checked without field validation. */
+static bool check_operations(struct object_write *w, json_ref patch)
 {
     enum json_type type = json_type(w->d, patch);
 
@@ -199,8 +192,8 @@ static bool check_operations(struct write *w, json_ref patch)
     return true;
 }
 
-/* Applies one of the three patches that are about a stored object. */
-static bool apply_patch(struct write *w, enum patch_media media)
+/* Applies one of the three patches to the stored object. */
+static bool apply_patch(struct object_write *w, enum patch_media media)
 {
     struct error err;
     json_ref patch;
@@ -218,7 +211,7 @@ static bool apply_patch(struct write *w, enum patch_media media)
     return decode_patched(w, media);
 }
 
-static bool check_kind_kept(struct write *w, enum patch_media media)
+static bool check_kind_kept(struct object_write *w, enum patch_media media)
 {
     static const char why[] = "a patch may not change kind or apiVersion";
 
@@ -226,11 +219,11 @@ static bool check_kind_kept(struct write *w, enum patch_media media)
         json_equal(w->d, json_get(w->d, w->object, "apiVersion"), json_get(w->d, w->old, "apiVersion")))
         return true;
     if (media == PATCH_MEDIA_STRATEGIC)
-        return fail(w->c, 400, "BadRequest", false, why);
+        return call_refuse(w->c, 400, "BadRequest", false, why);
     return fail_decoding(w, media, why);
 }
 
-static void patch_stored(struct write *w, enum patch_media media)
+static void patch_stored(struct object_write *w, enum patch_media media)
 {
     if (!write_load_old(w))
         return;
@@ -245,7 +238,7 @@ static void patch_stored(struct write *w, enum patch_media media)
 
 /* --- Server-side apply --- */
 
-static bool fail_options(struct write *w, bool is_required)
+static bool fail_options(struct object_write *w, bool is_required)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
     struct field_path manager = path_child(NULL, "fieldManager"), force = path_child(NULL, "force");
@@ -258,22 +251,23 @@ static bool fail_options(struct write *w, bool is_required)
     return false;
 }
 
-static bool parse_applied(struct write *w, json_ref *ret)
+static bool parse_applied(struct object_write *w, json_ref *ret)
 {
     struct error err;
 
     if (yaml_or_json_parse(w->d, w->c->body, ret, &err) < 0)
-        return fail(w->c, 400, "BadRequest", false, call_text(w->c, "error decoding YAML: %s", err.msg));
+        return call_refuse(w->c, 400, "BadRequest", false,
+                           call_text(w->c, "error decoding YAML: %s", err.msg));
     if (json_type(w->d, *ret) != JSON_OBJECT)
-        return fail(w->c, 400, "BadRequest", false,
-                    "error decoding YAML: the applied configuration is no object");
+        return call_refuse(w->c, 400, "BadRequest", false,
+                           "error decoding YAML: the applied configuration is not an object");
     if (json_get(w->d, json_get(w->d, *ret, "metadata"), "managedFields"))
-        return fail(w->c, 400, "BadRequest", false, "metadata.managedFields must be nil");
+        return call_refuse(w->c, 400, "BadRequest", false, "metadata.managedFields must be nil");
     return true;
 }
 
-/* Whatever fieldValidation says: nobody can own a field that does not exist. */
-static bool check_declared(struct write *w, json_ref applied)
+/* Regardless of fieldValidation: a field that does not exist cannot have an owner. */
+static bool check_declared(struct object_write *w, json_ref applied)
 {
     _cleanup_(buf_done_p) struct buf problems = BUF_INIT((size_t)64 << 10);
     json_ref meta = json_get(w->d, applied, "metadata");
@@ -281,24 +275,21 @@ static bool check_declared(struct write *w, json_ref applied)
 
     if (apply_find_undeclared(w->kind->schema, w->d, applied, &problems) == 0)
         return true;
-    return fail(w->c, 500, NULL, false,
-                call_text(w->c, "failed to create typed patch object (%.*s/%.*s; %s/%s, Kind=%s): %s",
-                          STR_ARG(ns), STR_ARG(name), w->kind->group, w->kind->version, w->kind->name,
-                          buf_cstr(&problems)));
+    return call_refuse(w->c, 500, NULL, false,
+                       call_text(w->c, "failed to create typed patch object (%.*s/%.*s; %s/%s, Kind=%s): %s",
+                                 STR_ARG(ns), STR_ARG(name), w->kind->group, w->kind->version, w->kind->name,
+                                 buf_cstr(&problems)));
 }
 
 /* The applied configuration as a partial object of the kind. */
-static bool decode_applied(struct write *w, json_ref applied)
+static bool decode_applied(struct object_write *w, json_ref applied)
 {
-    struct buf api_version = BUF_INIT(256);
-    bool is_kind;
+    _cleanup_(buf_done_p) struct buf api_version = BUF_INIT(256);
 
     kind_api_version(w->kind, &api_version);
-    is_kind = json_is_string(w->d, json_get(w->d, applied, "kind"), w->kind->name) &&
-              json_is_string(w->d, json_get(w->d, applied, "apiVersion"), buf_cstr(&api_version));
-    buf_done(&api_version);
-    if (!is_kind)
-        return fail(
+    if (!json_is_string(w->d, json_get(w->d, applied, "kind"), w->kind->name) ||
+        !json_is_string(w->d, json_get(w->d, applied, "apiVersion"), buf_cstr(&api_version)))
+        return call_refuse(
             w->c, 400, "BadRequest", false,
             call_text(w->c, "the applied configuration must have the apiVersion and kind of the object (%s)",
                       w->kind->name));
@@ -306,7 +297,7 @@ static bool decode_applied(struct write *w, json_ref applied)
     return check_declared(w, applied) && decode_patched(w, PATCH_MEDIA_APPLY) && write_check_names(w);
 }
 
-static void fail_conflicts(struct write *w, const struct apply_conflicts *conflicts)
+static void fail_conflicts(struct object_write *w, const struct apply_conflicts *conflicts)
 {
     struct status_info s = { .code = 409, .reason = "Conflict", .has_details = true };
 
@@ -316,7 +307,7 @@ static void fail_conflicts(struct write *w, const struct apply_conflicts *confli
     call_fail_status(w->c, &s);
 }
 
-static void patch_apply(struct write *w)
+static void patch_apply(struct object_write *w)
 {
     struct managed_write m = { .kind = w->kind,
                                .manager = w->options.manager,
@@ -349,7 +340,7 @@ static void patch_apply(struct write *w)
 
 void write_patch(struct call *c)
 {
-    struct write *w = write_begin(c, "PatchOptions");
+    struct object_write *w = write_begin(c, "PatchOptions");
     enum patch_media media;
 
     if (!w)
@@ -359,8 +350,8 @@ void write_patch(struct call *c)
     if (media == PATCH_MEDIA_COUNT) {
         body_fail_media(c, w->kind->flags & KIND_IS_CUSTOM ? MEDIA_CUSTOM : MEDIA_BUILT_IN);
     } else if (c->body_is_too_large) {
-        (void)fail(c, 413, "RequestEntityTooLarge", false,
-                   call_text(c, "Request entity too large: limit is %zu", CALL_BODY_BYTES_MAX));
+        (void)call_refuse(c, 413, "RequestEntityTooLarge", false,
+                          call_text(c, "Request entity too large: limit is %zu", CALL_BODY_BYTES_MAX));
     } else if (media != PATCH_MEDIA_APPLY && w->options.is_forced) {
         (void)fail_options(w, false);
     } else if (media == PATCH_MEDIA_APPLY && params_get(&c->params, "fieldManager").len == 0) {

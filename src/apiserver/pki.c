@@ -1,3 +1,5 @@
+/* Keys and certificates of the data directory: loads, checks, creates and renews them. Files are written
+ * atomically, a key before its certificate. All functions block. */
 #include "apiserver/pki.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #define PKI_AUTHORITY_SECONDS (3650 * PKI_DAY_SECONDS)
 #define PKI_LEAF_SECONDS (365 * PKI_DAY_SECONDS)
 #define PKI_RENEW_SECONDS (30 * PKI_DAY_SECONDS)
-/* For clients whose clock is behind ours. */
+/* For clients whose clocks are slow. */
 #define PKI_BACKDATE_SECONDS INT64_C(3600)
 #define PKI_PATH_BYTES 4096
 #define PKI_NAMES_MAX 8
@@ -28,7 +30,7 @@ struct pair {
     struct cert *cert;
     struct buf key_pem;
     struct buf cert_pem;
-    bool is_foreign; /* an authority that is due and not ours to renew */
+    bool is_foreign; /* an authority that is due but was not created by Berth */
 };
 
 static struct buf take_buf(struct buf *b)
@@ -52,11 +54,11 @@ static int pki_path(const struct pki_options *o, const char *name, const char *e
 {
     int n = snprintf(ret, PKI_PATH_BYTES, "%s/pki/%s%s", o->dir, name, ending);
 
-    return n < 0 || n >= PKI_PATH_BYTES ? error_set(err, ERR_INVALID, "'%s' is too long a path", o->dir) : 0;
+    return n < 0 || n >= PKI_PATH_BYTES ? error_set(err, ERR_INVALID, "path '%s' is too long", o->dir) : 0;
 }
 
-/* 1 when the file is there, 0 when it is not. */
-static int read_if_there(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
+/* 1 when the file exists, 0 when it does not. */
+static int read_if_exists(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
 {
     struct error local;
     int r = io_read_file(path, bytes_max, ret, &local);
@@ -89,7 +91,7 @@ static int key_make(const char *path, struct key **ret, struct buf *pem, struct 
     return 0;
 }
 
-/* may_make: nothing depends on the key yet, so that a missing one is made. */
+/* may_make: nothing depends on the key yet, so a missing one is created. */
 static int key_load(const struct pki_options *o, const char *name, bool may_make, struct key **ret,
                     struct buf *pem, struct error *err)
 {
@@ -98,14 +100,14 @@ static int key_load(const struct pki_options *o, const char *name, bool may_make
 
     if (r < 0)
         return r;
-    r = read_if_there(path, KEY_PEM_BYTES_MAX, pem, err);
+    r = read_if_exists(path, KEY_PEM_BYTES_MAX, pem, err);
     if (r < 0)
         return r;
     if (r == 0 && may_make)
         return key_make(path, ret, pem, err);
     if (r == 0)
         return error_set(err, ERR_INVALID,
-                         "'%s' is missing: restore it, or delete '%s.crt' too to have both made anew", path,
+                         "'%s' is missing: restore it, or delete '%s.crt' too to create both again", path,
                          name);
     r = key_from_pem(buf_str(pem), ret, err);
     if (r < 0)
@@ -115,21 +117,24 @@ static int key_load(const struct pki_options *o, const char *name, bool may_make
 
 /* --- Certificates --- */
 
-/* ERR_CONFLICT, and nothing is changed, when an authority that is there bears another name: what it has
- * signed would not be signed by the new one. */
+/* ERR_CONFLICT, without a change, when the existing authority has another name: certificates that it has
+ * signed would not be valid under the new one. */
 static int cert_make(const struct pki_options *o, struct pair *p, const struct cert_request *q,
                      const struct pair *authority, struct error *err)
 {
     _cleanup_(cert_free_p) struct cert *made = NULL;
     _cleanup_(buf_done_p) struct buf pem = BUF_INIT(CERT_PEM_BYTES_MAX);
+    struct cert_request dated = *q;
     char path[PKI_PATH_BYTES];
     int r = pki_path(o, p->name, ".crt", path, err);
 
+    dated.valid_from = o->now - PKI_BACKDATE_SECONDS;
+    dated.valid_until = o->now + (authority ? PKI_LEAF_SECONDS : PKI_AUTHORITY_SECONDS);
     if (r == 0)
-        r = cert_new(q, p->key, authority ? authority->cert : NULL, authority ? authority->key : NULL, &made,
-                     err);
+        r = cert_new(&dated, p->key, authority ? authority->cert : NULL, authority ? authority->key : NULL,
+                     &made, err);
     if (r == 0 && p->cert && !authority && !cert_succeeds(made, p->cert))
-        return error_set(err, ERR_CONFLICT, "'%s' was not made by Berth", path);
+        return error_set(err, ERR_CONFLICT, "'%s' was not created by Berth", path);
     if (r == 0)
         r = cert_to_pem(made, &pem, err);
     if (r == 0)
@@ -143,7 +148,7 @@ static int cert_make(const struct pki_options *o, struct pair *p, const struct c
     return 0;
 }
 
-/* What is there must fit its key and its authority. */
+/* An existing certificate must match its key and its authority. */
 static int cert_check(const struct pki_options *o, const struct pair *p, const struct pair *authority,
                       struct error *err)
 {
@@ -155,14 +160,13 @@ static int cert_check(const struct pki_options *o, const struct pair *p, const s
         reason = "is not signed by ca.crt";
     if (!reason)
         return 0;
-    return error_set(
-        err, ERR_INVALID,
-        "'%s/pki/%s.crt' %s: restore what belongs together, or delete the certificate to have it "
-        "made anew",
-        o->dir, p->name, reason);
+    return error_set(err, ERR_INVALID,
+                     "'%s/pki/%s.crt' %s: restore the matching files, or delete the certificate to create "
+                     "a new one",
+                     o->dir, p->name, reason);
 }
 
-/* Why dates call for a renewal; NULL when they do not. */
+/* Why the dates require a renewal; NULL when they do not. */
 static const char *dates_fault(int64_t valid_from, int64_t valid_until, int64_t now)
 {
     if (valid_from > now)
@@ -196,8 +200,8 @@ static void log_renewal(const struct pki_options *o, const struct pair *p, const
 {
     char path[PKI_PATH_BYTES], from_text[PKI_DATE_BYTES], until_text[PKI_DATE_BYTES];
 
-    (void)snprintf(path, sizeof path, "%s/pki/%s.crt", o->dir, p->name); /* a path that has been used */
-    log_warn(p->is_foreign ? "certificate is not renewed, Berth did not make it" : "certificate renewed",
+    (void)snprintf(path, sizeof path, "%s/pki/%s.crt", o->dir, p->name); /* a path that was used before */
+    log_warn(p->is_foreign ? "certificate not renewed, not created by Berth" : "certificate renewed",
              LOG_STR("path", path), LOG_STR("reason", fault),
              LOG_STR("valid_from", date_text(from, from_text)),
              LOG_STR("valid_until", date_text(until, until_text)), LOG_STR("action", action));
@@ -232,7 +236,7 @@ static int cert_renew(const struct pki_options *o, struct pair *p, const struct 
     return 0;
 }
 
-/* Loads or makes the pair; a certificate that is due is made anew for the same key. */
+/* Loads or creates the pair; a certificate that is due is renewed with the same key. */
 static int pair_load(const struct pki_options *o, struct pair *p, const struct cert_request *q,
                      const struct pair *authority, struct error *err)
 {
@@ -242,13 +246,13 @@ static int pair_load(const struct pki_options *o, struct pair *p, const struct c
 
     if (r < 0)
         return r;
-    there = read_if_there(path, CERT_PEM_BYTES_MAX, &p->cert_pem, err);
+    there = read_if_exists(path, CERT_PEM_BYTES_MAX, &p->cert_pem, err);
     if (there < 0)
         return there;
     if (there) {
         r = cert_from_pem(buf_str(&p->cert_pem), &p->cert, err);
         if (r < 0)
-            return error_wrap(err, "cannot use '%s' (restore it, or delete it to have it made anew)", path);
+            return error_wrap(err, "cannot use '%s' (restore it, or delete it to create a new one)", path);
     }
     r = key_load(o, p->name, /* may_make= */ !there, &p->key, &p->key_pem, err);
     if (r == 0 && there)
@@ -258,7 +262,7 @@ static int pair_load(const struct pki_options *o, struct pair *p, const struct c
     return there ? cert_renew(o, p, q, authority, err) : cert_make(o, p, q, authority, err);
 }
 
-/* --- What there is --- */
+/* --- All files --- */
 
 /* The host of host:port, without the brackets of an IPv6 address. */
 static struct str host_of(const char *address)
@@ -274,7 +278,7 @@ static struct str host_of(const char *address)
 static void add_name(const char **names, size_t *count, const char *name)
 {
     if (name[0] == '\0' || strcmp(name, "0.0.0.0") == 0 || strcmp(name, "::") == 0)
-        return; /* listens everywhere: no name of its own */
+        return; /* a wildcard address: not a name */
     for (size_t i = 0; i < *count; i++)
         if (strcmp(names[i], name) == 0)
             return;
@@ -290,7 +294,7 @@ static int server_load(const struct pki_options *o, const struct pair *authority
     size_t count = 0;
 
     if (host.len >= sizeof listen)
-        return error_set(err, ERR_INVALID, "'%s' is too long an address", o->address);
+        return error_set(err, ERR_INVALID, "address '%s' is too long", o->address);
     (void)snprintf(listen, sizeof listen, "%.*s", STR_ARG(host));
     add_name(names, &count, "localhost");
     add_name(names, &count, "127.0.0.1");
@@ -301,37 +305,8 @@ static int server_load(const struct pki_options *o, const struct pair *authority
         .use = CERT_SERVER,
         .common_name = "berth",
         .names = names,
-        .valid_from = o->now - PKI_BACKDATE_SECONDS,
-        .valid_until = o->now + PKI_LEAF_SECONDS,
     };
     return pair_load(o, server, &q, authority, err);
-}
-
-static int admin_load(const struct pki_options *o, const struct pair *authority, struct pair *admin,
-                      struct error *err)
-{
-    static const char *const masters[] = { "system:masters", NULL };
-    struct cert_request q = {
-        .use = CERT_CLIENT,
-        .common_name = "system:admin",
-        .organizations = masters,
-        .valid_from = o->now - PKI_BACKDATE_SECONDS,
-        .valid_until = o->now + PKI_LEAF_SECONDS,
-    };
-
-    return pair_load(o, admin, &q, authority, err);
-}
-
-static int authority_load(const struct pki_options *o, struct pair *authority, struct error *err)
-{
-    struct cert_request q = {
-        .use = CERT_AUTHORITY,
-        .common_name = "berth-ca",
-        .valid_from = o->now - PKI_BACKDATE_SECONDS,
-        .valid_until = o->now + PKI_AUTHORITY_SECONDS,
-    };
-
-    return pair_load(o, authority, &q, NULL, err);
 }
 
 static void note_dates(struct pki *p, const struct pair *pair)
@@ -339,7 +314,7 @@ static void note_dates(struct pki *p, const struct pair *pair)
     int64_t from = cert_valid_from(pair->cert), until = cert_valid_until(pair->cert);
 
     if (pair->is_foreign)
-        return; /* there is no use in trying again */
+        return; /* retrying would not help */
     p->valid_from = from > p->valid_from ? from : p->valid_from;
     p->valid_until = p->valid_until == 0 || until < p->valid_until ? until : p->valid_until;
 }
@@ -354,7 +329,9 @@ static int pairs_load(const struct pki_options *o, struct pki *ret, struct error
     _cleanup_(pair_done) struct pair authority = { .name = "ca" };
     _cleanup_(pair_done) struct pair server = { .name = "server" };
     _cleanup_(pair_done) struct pair admin = { .name = "admin" };
-    int r = authority_load(o, &authority, err);
+    static const char *const masters[] = { "system:masters", NULL };
+    int r = pair_load(o, &authority,
+                      &(struct cert_request){ .use = CERT_AUTHORITY, .common_name = "berth-ca" }, NULL, err);
 
     if (r < 0)
         return r;
@@ -364,7 +341,10 @@ static int pairs_load(const struct pki_options *o, struct pki *ret, struct error
         return 0;
     r = server_load(o, &authority, &server, err);
     if (r == 0)
-        r = admin_load(o, &authority, &admin, err);
+        r = pair_load(o, &admin,
+                      &(struct cert_request){
+                          .use = CERT_CLIENT, .common_name = "system:admin", .organizations = masters },
+                      &authority, err);
     if (r < 0)
         return r;
     note_dates(ret, &server);
@@ -410,7 +390,7 @@ int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *addre
 {
     struct kubeconfig k = {
         .address = address,
-        .ca = p->server_cert.len ? buf_str(&p->ca_cert) : STR_LIT(""), /* an insecure server shows none */
+        .ca = p->server_cert.len ? buf_str(&p->ca_cert) : STR_LIT(""), /* an insecure server has none */
         .cert = buf_str(&p->admin_cert),
         .key = buf_str(&p->admin_key),
     };
@@ -418,6 +398,6 @@ int pki_write_kubeconfig(const struct pki *p, const char *dir, const char *addre
     int n = snprintf(path, sizeof path, "%s/kubeconfig", dir);
 
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", dir);
+        return error_set(err, ERR_INVALID, "path '%s' is too long", dir);
     return kubeconfig_update(path, &k, err);
 }

@@ -1,3 +1,5 @@
+/* Renews certificates while the server runs: a timer compares dates, a worker thread reads and writes files,
+ * and the loop installs the result. */
 #include "apiserver/pki_renewal.h"
 
 #include <stdlib.h>
@@ -8,9 +10,9 @@
 struct pki_renewal {
     struct pki_renewal_options o;
     struct timer timer;
-    struct pool *pool; /* of one thread, which is not started before it is needed */
+    struct pool *pool; /* one thread, started when needed */
     struct pool_work work;
-    struct pki renewed;     /* the worker's while it works */
+    struct pki renewed;     /* used by the worker while it runs */
     struct error error;     /* the same */
     struct pki_options pki; /* the same */
 };
@@ -23,7 +25,7 @@ static int renew_work(void *ctx)
     return r < 0 ? r : pki_write_kubeconfig(&p->renewed, p->pki.dir, p->o.address, &p->error);
 }
 
-/* The key of tokens is the same one: others hold on to the old. */
+/* The key of tokens is unchanged: others hold pointers to the old one. */
 static void take_renewed(struct pki_renewal *p)
 {
     struct key *token_key = TAKE(p->o.current->token_key);
@@ -39,21 +41,21 @@ static void renew_done(void *ctx, int result)
 {
     struct pki_renewal *p = ctx;
 
-    if (result == -ERR_CANCELLED) /* the server ends */
+    if (result == -ERR_CANCELLED) /* the server is stopping */
         return;
     if (result == 0)
         result = p->o.use(p->o.ctx, &p->renewed, &p->error);
     if (result == 0)
         take_renewed(p);
     else
-        log_error("cannot renew certificates, will retry", LOG_ERR(&p->error),
+        log_error("cannot renew certificates, retrying later", LOG_ERR(&p->error),
                   LOG_UINT("retry_seconds", PKI_RETRY_NS / NS_PER_S));
     pki_done(&p->renewed);
     p->renewed = (struct pki){ 0 };
     timer_arm_after(&p->timer, result == 0 ? PKI_CHECK_NS : PKI_RETRY_NS);
 }
 
-static void check(void *ctx)
+static void check_dates(void *ctx)
 {
     struct pki_renewal *p = ctx;
     int64_t now = clock_real_ns(p->o.clock) / (int64_t)NS_PER_S;
@@ -76,7 +78,7 @@ int pki_renewal_new(const struct pki_renewal_options *o, struct pki_renewal **re
     if (!p)
         return error_no_memory(err);
     p->o = *o;
-    timer_init(&p->timer, o->loop, check, p);
+    timer_init(&p->timer, o->loop, check_dates, p);
     r = pool_new(o->loop, /* threads= */ 1, /* queued_max= */ 1, &p->pool, err);
     if (r < 0)
         return r;

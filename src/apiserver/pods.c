@@ -1,21 +1,13 @@
-/* A deleted pod is ended by the agent of its node. Where the node does not exist nobody would: once its time
- * is up the server removes the pod itself. */
+/* Removes deleted pods whose node does not exist, after their grace period: otherwise the node's agent
+ * removes them. */
 #include "apiserver/duties.h"
-
-#include <stdlib.h>
 
 #include "api/json_out.h"
 #include "api/pod.h"
 
-struct pods {
-    struct apiserver *server;
-    struct timer timer;
-    struct duty_calls *calls;
-};
-
-static void remove_pod(struct pods *p, const struct object *o)
+static void remove_pod(struct duty_base *p, const struct object *o)
 {
-    struct buf path = BUF_INIT(4096), body = BUF_INIT(256);
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(4096), body = BUF_INIT(256);
 
     object_path(o, &path);
     json_out_object(&body, NULL);
@@ -25,14 +17,12 @@ static void remove_pod(struct pods *p, const struct object *o)
     json_out_end_object(&body);
     json_out_end_object(&body);
     duty_calls_send(p->calls, HTTP_DELETE, NULL, buf_str(&path), buf_str(&body));
-    buf_done(&path);
-    buf_done(&body);
 }
 
-/* Removes what is due. What waits for finalizers has had all that can be done for it. */
-static void pods_look(void *ctx)
+/* Removes pods that are due. Pods with finalizers are left to the owners of the finalizers. */
+static void pods_reconcile(void *ctx)
 {
-    struct pods *p = ctx;
+    struct duty_base *p = ctx;
     struct store_iter it;
     const struct object *o;
     struct error ignored;
@@ -54,39 +44,15 @@ static void pods_look(void *ctx)
         timer_arm_after(&p->timer, (uint64_t)(next - now) * NS_PER_S);
 }
 
-static int pods_start(struct apiserver *s, void **ret, struct error *err)
+static void pods_observe(void *duty, const struct store_event *ev)
 {
-    struct pods *p = calloc(1, sizeof *p);
-    int r = p ? duty_calls_new(s, pods_look, p, &p->calls, err) : error_no_memory(err);
-
-    if (r < 0) {
-        free(p);
-        return r;
-    }
-    p->server = s;
-    timer_init(&p->timer, s->loop, pods_look, p);
-    *ret = p;
-    return 0;
-}
-
-static void pods_see(void *duty, const struct store_event *ev)
-{
-    struct pods *p = duty;
+    struct duty_base *p = duty;
     const struct object *o = ev->object;
 
-    /* Looking costs a walk over the pods: only when a deletion begins or changes, or a node goes. */
+    /* Walks over all pods, so only when a deletion begins or changes, or a node is deleted. */
     if ((o->kind->kind == KIND_POD && o->is_deleting && !ev->is_delete) ||
         (o->kind->kind == KIND_NODE && ev->is_delete))
         timer_arm_after(&p->timer, 0);
 }
 
-static void pods_stop(void *duty)
-{
-    struct pods *p = duty;
-
-    timer_disarm(&p->timer);
-    (void)duty_calls_free(p->calls);
-    free(p);
-}
-
-const struct duty duty_pods = { pods_start, pods_see, pods_stop };
+const struct duty duty_pods = { sizeof(struct duty_base), pods_reconcile, pods_reconcile, pods_observe };

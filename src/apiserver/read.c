@@ -1,6 +1,6 @@
-/* A list reads the store's image in order and strings texts together. Pages behind the first show the objects
- * as they were when the first was made: the store rebuilds that from its history, as long as it remembers. A
- * list of one name goes straight to it. Of a long list only the beginning is written here, the rest as its
+/* Get and list. A list reads the store's objects in order and concatenates their texts. Later pages show the
+ * objects as they were when the first page was read: the store rebuilds them from its history, as long as it
+ * has it. A list of one name is a lookup. Of a long list only the beginning is written here, the rest as its
  * client reads: lists.h. */
 #include "apiserver/read.h"
 
@@ -8,10 +8,10 @@
 
 #include "api/quote.h"
 #include "apiserver/await.h"
+#include "apiserver/list_walk.h"
 #include "apiserver/lists.h"
 #include "apiserver/render.h"
 #include "apiserver/server.h"
-#include "apiserver/walk.h"
 #include "base/cleanup.h"
 
 #define CONTINUE_IS_TOO_OLD                                                                                \
@@ -33,7 +33,7 @@ void read_fail_not_found(struct call *c)
     struct error err;
 
     (void)error_set(&err, ERR_NOT_FOUND, "%s%s%s %s not found", r->plural, r->group[0] != '\0' ? "." : "",
-                    r->group, quote(quoted, sizeof quoted, c->route.name));
+                    r->group, quote_text(quoted, sizeof quoted, c->route.name));
     call_fail_resource(c, &err, c->route.name);
 }
 
@@ -62,95 +62,97 @@ void read_get(struct call *c)
 
 /* --- Pages --- */
 
-struct reading {
+struct page_reading {
     struct call *call;
     const struct list_options *options;
     int64_t at;       /* the revision to read at; 0 for the newest */
-    int64_t revision; /* which that is */
-    struct walk walk;
-    struct page page;
+    int64_t revision; /* the revision that is read */
+    struct list_walk walk;
+    struct list_page page;
 };
 
-/* How many objects stand behind the page: what the token says, what the store knows, or counted. */
-static int64_t count_left(struct reading *x)
+/* Number of objects after the page: from the token, from the store, or counted. */
+static int64_t count_left(struct page_reading *reading)
 {
-    const struct list_options *o = x->options;
-    int64_t shown = (int64_t)x->page.objects.count, left = 1; /* the one that was seen already */
+    const struct list_options *o = reading->options;
+    int64_t shown = (int64_t)reading->page.objects.count,
+            left = 1; /* one object after the page was read already */
 
     if (o->is_continued && o->token.left > shown)
         return o->token.left - shown;
-    if (!o->is_continued && x->at == 0 && o->selection.ns.len == 0)
-        return (int64_t)store_count(x->call->server->store, stored_kind(x->call->route.resource)) - shown;
-    while (walk_next(&x->walk))
+    if (!o->is_continued && reading->at == 0 && o->selection.ns.len == 0)
+        return (int64_t)store_count(reading->call->server->store,
+                                    stored_kind(reading->call->route.resource)) -
+               shown;
+    while (list_walk_next(&reading->walk))
         left++;
     return left;
 }
 
-/* Says in the metadata that there is more, and where. */
-static int page_continue(struct reading *x, struct error *err)
+/* Sets the continue token in the metadata. */
+static int page_continue(struct page_reading *reading, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
-    const struct object *last = x->page.objects.items[x->page.objects.count - 1];
+    const struct object *last = reading->page.objects.items[reading->page.objects.count - 1];
     struct continue_token token = {
-        .revision = x->revision,
+        .revision = reading->revision,
         .ns = str_of(last->ns),
         .name = str_of(last->name),
-        .left = x->options->selection.is_partial ? -1 : count_left(x),
+        .left = reading->options->selection.is_partial ? -1 : count_left(reading),
     };
 
     continue_token_write(&token, &text);
     if (text.failed)
         return buf_check(&text, "continue token", err);
-    x->page.meta.continue_token = str_of(call_copy(x->call, buf_str(&text)));
-    x->page.meta.remaining = token.left;
+    reading->page.meta.continue_token = str_of(call_copy(reading->call, buf_str(&text)));
+    reading->page.meta.remaining = token.left;
     return 0;
 }
 
-static int page_fill(struct reading *x, struct error *err)
+static int page_fill(struct page_reading *reading, struct error *err)
 {
-    int64_t limit = x->options->limit;
+    int64_t limit = reading->options->limit;
     const struct object *next;
 
-    x->page.meta = (struct list_meta){
-        .resource_version = str_of(call_text(x->call, "%" PRId64, x->revision)),
+    reading->page.meta = (struct list_meta){
+        .resource_version = str_of(call_text(reading->call, "%" PRId64, reading->revision)),
         .remaining = -1,
     };
-    while ((next = walk_next(&x->walk))) {
-        if (limit && (int64_t)x->page.objects.count == limit)
-            return page_continue(x, err);
-        if (vec_push(&x->page.objects, next) < 0)
+    while ((next = list_walk_next(&reading->walk))) {
+        if (limit && (int64_t)reading->page.objects.count == limit)
+            return page_continue(reading, err);
+        if (vec_push(&reading->page.objects, next) < 0)
             return error_no_memory(err);
     }
     return 0;
 }
 
-static int page_read(struct reading *x, struct error *err)
+static int page_read(struct page_reading *reading, struct error *err)
 {
-    const struct list_options *o = x->options;
-    const struct store *store = x->call->server->store;
+    const struct list_options *o = reading->options;
+    const struct store *store = reading->call->server->store;
     int r;
 
-    x->at = o->match == MATCH_EXACT ? o->revision : 0;
+    reading->at = o->match == MATCH_EXACT ? o->revision : 0;
     if (o->is_continued && o->token.revision != CONTINUE_AT_NEWEST)
-        x->at = o->token.revision;
-    x->revision = store_revision(store);
-    if (x->at > x->revision) /* a token of a server that knew more: as unreadable as what is forgotten */
-        return error_set(err, ERR_GONE, "revision %" PRId64 " is ahead of this server", x->at);
-    if (x->at == x->revision)
-        x->at = 0;
-    if (x->at)
-        x->revision = x->at;
-    r = walk_begin(&x->walk, store, x->call->route.resource, &o->selection, o->token.ns, o->token.name, x->at,
-                   err);
+        reading->at = o->token.revision;
+    reading->revision = store_revision(store);
+    if (reading->at > reading->revision) /* a token of a server with a later revision: treated as expired */
+        return error_set(err, ERR_GONE, "revision %" PRId64 " is newer than this server's", reading->at);
+    if (reading->at == reading->revision)
+        reading->at = 0;
+    if (reading->at)
+        reading->revision = reading->at;
+    r = list_walk_begin(&reading->walk, store, reading->call->route.resource, &o->selection, o->token.ns,
+                        o->token.name, reading->at, err);
     if (r < 0)
         return r;
-    r = page_fill(x, err);
-    walk_done(&x->walk);
+    r = page_fill(reading, err);
+    list_walk_done(&reading->walk);
     return r;
 }
 
-/* 410. Of a list that was continued the answer says how to go on, from where it was, with what is there now.
- */
+/* 410. For a continued list the response has a token for the remaining objects at the newest revision. */
 static void fail_gone(struct call *c, const struct list_options *o)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(CONTINUE_TOKEN_BYTES_MAX);
@@ -169,9 +171,9 @@ static void fail_gone(struct call *c, const struct list_options *o)
     call_fail_status(c, &s);
 }
 
-bool read_page(struct call *c, const struct list_options *o, struct page *ret)
+bool read_page(struct call *c, const struct list_options *o, struct list_page *ret)
 {
-    struct reading x = { .call = c, .options = o };
+    struct page_reading x = { .call = c, .options = o };
     struct error err;
     int r = page_read(&x, &err);
 
@@ -188,24 +190,15 @@ bool read_page(struct call *c, const struct list_options *o, struct page *ret)
     return false;
 }
 
-void page_done(struct page *p)
+void page_done(struct list_page *p)
 {
     vec_done(&p->objects);
 }
 
 /* --- List --- */
 
-/* Of a list that ends with what there is now. */
-static struct list_meta newest_meta(struct call *c)
-{
-    return (struct list_meta){
-        .resource_version = str_of(call_text(c, "%" PRId64, store_revision(c->server->store))),
-        .remaining = -1,
-    };
-}
-
-/* For a caller that wants objects: the page goes over as it is. */
-static void list_answer_objects(struct call *c, const struct rendering *r, const struct page *p)
+/* For a caller that wants objects: the page is passed on as it is. */
+static void list_answer_objects(struct call *c, const struct rendering *r, const struct list_page *p)
 {
     struct error err;
 
@@ -227,101 +220,99 @@ static void list_answer_objects(struct call *c, const struct rendering *r, const
 
 static void list_serve_objects(struct call *c, const struct list_options *o)
 {
-    _cleanup_(page_done_p) struct page p = { 0 };
+    _cleanup_(page_done_p) struct list_page p = { 0 };
     struct rendering r = rendering_of(c);
 
     if (read_page(c, o, &p))
         list_answer_objects(c, &r, &p);
 }
 
-/* A list under way. */
-struct listing {
+/* A list in progress. */
+struct list_writing {
     struct call *call;
     const struct list_options *options;
     struct list_rest rest;
-    size_t first_len; /* of the text up to rest.seen */
+    size_t first_len; /* length of the text up to rest.seen */
 };
 
-/* Adds an object. False when there are more than are written at once. */
-static bool list_add(struct listing *x, const struct object *o)
+/* Adds an object. False when the limit of a complete response is reached. */
+static bool list_add(struct list_writing *writing, const struct object *o)
 {
-    struct call *c = x->call;
+    struct call *c = writing->call;
 
-    list_text_add(&x->rest.text, o, &c->reply);
+    list_text_add(&writing->rest.text, o, &c->reply);
     if (!c->carrier->takes_documents)
         return true;
-    if (c->reply.len <= LIST_FIRST_BYTES || !x->rest.seen) {
-        x->rest.seen = o;
-        x->first_len = c->reply.len;
+    if (c->reply.len <= LIST_FIRST_BYTES || !writing->rest.seen) {
+        writing->rest.seen = o;
+        writing->first_len = c->reply.len;
     }
     return c->reply.len < LIST_WHOLE_BYTES_MAX;
 }
 
-/* Everything is written, or the client gets the beginning and the rest as it reads. */
-static void list_end(struct listing *x, bool is_whole)
+/* Sends the complete list, or the beginning and the rest as a stream. */
+static void list_end(struct list_writing *writing, bool is_whole)
 {
-    struct call *c = x->call;
+    struct call *c = writing->call;
 
     if (is_whole) {
-        list_text_end(&x->rest.text, &c->reply);
-        call_answer_reply(c, 200, list_text_type(&x->rest.text));
+        list_text_end(&writing->rest.text, &c->reply);
+        call_answer_reply(c, 200, list_text_type(&writing->rest.text));
         return;
     }
-    if (!c->reply.failed && x->first_len)
-        buf_cut(&c->reply, x->first_len);
-    lists_answer(c, &x->rest);
+    if (!c->reply.failed && writing->first_len)
+        buf_cut(&c->reply, writing->first_len);
+    lists_answer(c, &writing->rest);
 }
 
-static void list_write_page(struct listing *x, const struct page *p)
+/* All objects of the newest revision: their number need not be known before the first is written. */
+static void list_write_newest(struct list_writing *writing)
 {
-    bool is_whole = true;
-
-    if (p->objects.count > 0)
-        x->rest.until = p->objects.items[p->objects.count - 1];
-    list_text_begin(&x->rest.text, &p->meta, &x->call->reply);
-    for (size_t i = 0; i < p->objects.count && is_whole; i++)
-        is_whole = list_add(x, p->objects.items[i]);
-    list_end(x, is_whole);
-}
-
-/* All objects of the newest revision: nobody has to know how many there are before the first is written. */
-static void list_write_newest(struct listing *x)
-{
-    struct call *c = x->call;
-    struct list_meta meta = newest_meta(c);
+    struct call *c = writing->call;
+    struct list_meta meta = {
+        .resource_version = str_of(call_text(c, "%" PRId64, store_revision(c->server->store))),
+        .remaining = -1,
+    };
     const struct object *o;
     bool is_whole = true;
     struct error err;
-    struct walk w;
+    struct list_walk w;
 
-    if (walk_begin(&w, c->server->store, c->route.resource, &x->options->selection, STR_LIT(""), STR_LIT(""),
-                   /* at= */ 0, &err) < 0) {
+    if (list_walk_begin(&w, c->server->store, c->route.resource, &writing->options->selection, STR_LIT(""),
+                        STR_LIT(""),
+                        /* at= */ 0, &err) < 0) {
         call_fail(c, &err, /* about= */ NULL);
         return;
     }
     w.steps_left = c->carrier->takes_documents ? LIST_STEPS_MAX : 0;
-    list_text_begin(&x->rest.text, &meta, &c->reply);
-    while (is_whole && (o = walk_next(&w)))
-        is_whole = list_add(x, o);
-    list_end(x, is_whole && !w.is_paused);
-    walk_done(&w);
+    list_text_begin(&writing->rest.text, &meta, &c->reply);
+    while (is_whole && (o = list_walk_next(&w)))
+        is_whole = list_add(writing, o);
+    list_end(writing, is_whole && !w.is_paused);
+    list_walk_done(&w);
 }
 
-/* A page must be known to its end before it begins: its metadata says what comes behind it. */
-static void list_serve_page(struct listing *x)
+/* A page must be read completely before it is written: its metadata has the continue token. */
+static void list_serve_page(struct list_writing *writing)
 {
-    _cleanup_(page_done_p) struct page p = { 0 };
+    _cleanup_(page_done_p) struct list_page p = { 0 };
+    bool is_whole = true;
 
-    if (!read_page(x->call, x->options, &p))
+    if (!read_page(writing->call, writing->options, &p))
         return;
-    x->rest.revision = p.revision;
-    list_write_page(x, &p);
+    writing->rest.revision = p.revision;
+    if (p.objects.count > 0)
+        writing->rest.until = p.objects.items[p.objects.count - 1];
+    list_text_begin(&writing->rest.text, &p.meta, &writing->call->reply);
+    for (size_t i = 0; i < p.objects.count && is_whole; i++)
+        is_whole = list_add(writing, p.objects.items[i]);
+    list_end(writing, is_whole);
 }
 
 static void list_serve(struct call *c)
 {
     const struct list_options *o = c->work;
-    struct listing x = { .call = c, .options = o, .rest.text.rendering = rendering_of(c) };
+    struct list_writing x = { .call = c, .options = o, .rest.text.rendering = rendering_of(c) };
 
     if (c->wants_objects)
         list_serve_objects(c, o);

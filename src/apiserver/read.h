@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "api/list.h"
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 #include "apiserver/list_options.h"
 #include "base/vec.h"
 
@@ -16,17 +16,17 @@ void read_list(struct call *c);
 void read_fail_not_found(struct call *c);
 
 /* One page of a list. */
-struct page {
-    VEC(const struct object *) objects; /* borrowed from the store: until the next turn of the loop */
-    struct list_meta meta;              /* texts live in the call's arena */
-    int64_t revision;                   /* which it shows */
+struct list_page {
+    VEC(const struct object *) objects; /* borrowed from the store, until the next step of the loop */
+    struct list_meta meta;              /* texts are in the call's arena */
+    int64_t revision;                   /* revision of the page */
 };
 
-/* The page that the options mean, of the route's resource. Answers the call and returns false when there is
- * none: its revision is gone, or there is no memory. */
-bool read_page(struct call *c, const struct list_options *o, struct page *ret);
-void page_done(struct page *p);
-static inline void page_done_p(struct page *p)
+/* Reads the page of the options, of the route's resource. Answers the call and returns false on failure: its
+ * revision is too old, or there is no memory. */
+bool read_page(struct call *c, const struct list_options *o, struct list_page *ret);
+void page_done(struct list_page *p);
+static inline void page_done_p(struct list_page *p)
 {
     page_done(p);
 }

@@ -1,9 +1,10 @@
+/* Writes objects, lists and watch events in the requested representation. Objects of the plain representation
+ * are copied; tables and events of the other group are built per object. */
 #include "apiserver/render.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "api/event.h"
 #include "api/json_out.h"
@@ -31,9 +32,9 @@ struct rendering rendering_of(const struct call *c)
     };
 }
 
-/* --- Events in their other form --- */
+/* --- Events of the other group --- */
 
-/* Bare metadata and the cells of tables are the same in both forms. */
+/* Bare metadata and table cells are the same in both groups. */
 static bool needs_event_v1(const struct rendering *r)
 {
     if (r->resource->info->kind != KIND_EVENT_V1)
@@ -164,7 +165,7 @@ static void write_object(const struct rendering *r, const struct object *o, bool
     }
 }
 
-/* The object as it is, or in the other form when that is asked for. */
+/* Writes the object as it is, or converted to the other group. */
 static void write_converted(const struct rendering *r, const struct object *o, bool omits_columns,
                             struct buf *out)
 {
@@ -185,7 +186,7 @@ void render_object(const struct rendering *r, const struct object *o, struct buf
 
 /* --- Watches --- */
 
-/* Up to the object, whose text follows. */
+/* Writes up to the object, whose text follows. */
 static void open_watch_event(const char *type, struct buf *out)
 {
     json_out_object(out, NULL);
@@ -207,7 +208,7 @@ void render_watch_event(const struct rendering *r, enum watch_event_type type, c
     close_watch_event(out);
 }
 
-/* Kind and apiVersion of what stands in a watch of this view. */
+/* Kind and apiVersion of the objects of a watch with this view. */
 static void write_type(const struct rendering *r, struct buf *out)
 {
     const char *group = r->resource->group;
@@ -251,7 +252,7 @@ static void write_object_bookmark(const struct rendering *r, int64_t revision, b
 void render_bookmark(const struct rendering *r, int64_t revision, bool ends_initial_events, struct buf *out)
 {
     open_watch_event("BOOKMARK", out);
-    if (r->view.shape == SHAPE_TABLE) /* has the metadata of lists, and no room for the mark */
+    if (r->view.shape == SHAPE_TABLE) /* a Table has list metadata, which has no annotations */
         write_table_bookmark(r, revision, out);
     else
         write_object_bookmark(r, revision, ends_initial_events, out);
@@ -265,33 +266,27 @@ void render_watch_error(const struct error *e, struct buf *out)
     close_watch_event(out);
 }
 
-/* --- Answers --- */
+/* --- Responses --- */
 
-static void answer_as_object(struct call *c, int status, const struct object *o, const struct rendering *r)
+static void answer_rendered(struct call *c, int status, const struct object *o, const struct rendering *r)
 {
     struct error err;
 
-    if (render_as_object(r, o, &c->result, &err) == 0)
+    if (!c->wants_objects) {
+        render_object(r, o, &c->reply);
+        call_answer_json_reply(c, status);
+    } else if (render_as_object(r, o, &c->result, &err) == 0) {
         call_answer_objects(c, status);
-    else
+    } else {
         call_fail(c, &err, /* about= */ NULL);
-}
-
-static void answer(struct call *c, int status, const struct object *o, const struct rendering *r)
-{
-    if (c->wants_objects) {
-        answer_as_object(c, status, o, r);
-        return;
     }
-    render_object(r, o, &c->reply);
-    call_answer_json_reply(c, status);
 }
 
 void call_answer_object(struct call *c, int status, const struct object *o)
 {
     struct rendering r = rendering_of(c);
 
-    answer(c, status, o, &r);
+    answer_rendered(c, status, o, &r);
 }
 
 void call_answer_written(struct call *c, int status, const struct object *o)
@@ -300,5 +295,5 @@ void call_answer_written(struct call *c, int status, const struct object *o)
 
     if (r.view.shape == SHAPE_TABLE)
         r.view.shape = SHAPE_OBJECT;
-    answer(c, status, o, &r);
+    answer_rendered(c, status, o, &r);
 }

@@ -1,3 +1,4 @@
+/* The table of resources. Names of stored kinds are filled in from the table of kinds at the first use. */
 #include "apiserver/resource.h"
 
 #include <assert.h>
@@ -40,12 +41,12 @@ static const struct subresource service_account_subs[] = {
 
 static const char *const pods_categories[] = { "all", NULL };
 
-struct row {
-    enum kind kind; /* KIND_COUNT for what is not stored */
+struct resource_row {
+    enum kind kind; /* KIND_COUNT for resources that are not stored */
     struct resource r;
 };
 
-/* What a stored kind is called is filled in from the table of kinds when the table is first asked for. */
+/* The names of a stored kind are filled in from the table of kinds at the first use. */
 #define ROW(kind, singular_, verbs_, subs_, ...)                                     \
     {                                                                                \
         (kind),                                                                      \
@@ -67,7 +68,7 @@ struct row {
 #define AUTHZ "authorization.k8s.io"
 
 /* clang-format off */
-static const struct row rows[] = {
+static const struct resource_row rows[] = {
     ROW_VIRTUAL("", "v1", "bindings", "binding", "Binding", true, VERBS_CREATE, VIRTUAL_BINDING),
     ROW(KIND_CONFIG_MAP, "configmap", VERBS_ALL, no_subs),
     ROW(KIND_ENDPOINTS, "endpoints", VERBS_READ, no_subs),
@@ -79,7 +80,7 @@ static const struct row rows[] = {
     ROW(KIND_POD, "pod", VERBS_ALL, pod_subs, .categories = pods_categories),
     ROW(KIND_SECRET, "secret", VERBS_ALL, no_subs),
     ROW(KIND_SERVICE_ACCOUNT, "serviceaccount", VERBS_ALL, service_account_subs),
-    /* not of the category `all`: kubectl delete all --all would be refused */
+    /* not in the category `all`: kubectl delete all --all would fail */
     ROW(KIND_SERVICE, "service", VERBS_READ, no_subs),
     ROW(KIND_EVENT_V1, "event", VERBS_ALL, no_subs),
     ROW_VIRTUAL(AUTHN, "v1", "selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview", false,
@@ -114,7 +115,7 @@ static const struct row rows[] = {
 
 static struct resource resources[ROWS_COUNT];
 
-static void fill_in(struct resource *to, const struct row *row)
+static void fill_in(struct resource *to, const struct resource_row *row)
 {
     const struct kind_info *k;
 

@@ -1,12 +1,13 @@
+/* Answers reviews of identity and access: each is computed from the body, the user and the roles, and nothing
+ * is stored. */
 #include "apiserver/reviews.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "apiserver/authorize.h"
 #include "apiserver/roles.h"
 #include "apiserver/server.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "apiserver/user.h"
 #include "base/cleanup.h"
 
@@ -21,9 +22,9 @@ static json_ref new_texts(struct json *d, const char *const *texts)
     return list;
 }
 
-/* --- Who --- */
+/* --- Identity --- */
 
-/* Keys may come several times, each with some of its values. */
+/* A key may occur several times, each time with some of its values. */
 static json_ref new_extra(struct json *d, const struct user_extra *extra)
 {
     json_ref map = json_new_object(d);
@@ -61,7 +62,7 @@ static json_ref self_review(const struct review *q, struct json *d)
     return status;
 }
 
-/* The texts of a list; what is no string is passed over. */
+/* The strings of a list; other values are ignored. */
 static int read_texts(const struct review *q, const struct json *d, json_ref list, struct texts *ret,
                       struct error *err)
 {
@@ -97,7 +98,7 @@ static json_ref token_review(const struct review *q, struct json *d, json_ref sp
         return 0;
     r = q->authenticator
             ? authenticate_token(q->authenticator, token, wanted, q->arena, &u, &audiences, &reason)
-            : error_set(&reason, ERR_UNAUTHORIZED, "invalid bearer token: this server asks for none");
+            : error_set(&reason, ERR_UNAUTHORIZED, "invalid bearer token: authentication is disabled");
     if (r < 0 && r != -ERR_UNAUTHORIZED) {
         *err = reason;
         return 0;
@@ -116,7 +117,7 @@ static json_ref token_review(const struct review *q, struct json *d, json_ref sp
     return status;
 }
 
-/* --- May they --- */
+/* --- Access --- */
 
 static struct access access_asked(const struct json *d, json_ref spec)
 {
@@ -138,10 +139,10 @@ static struct access access_asked(const struct json *d, json_ref spec)
     };
 }
 
-static json_ref verdict_status(struct json *d, const struct review *q, const struct user *u,
-                               const struct access *a)
+static json_ref decision_status(struct json *d, const struct review *q, const struct user *u,
+                                const struct access *a)
 {
-    struct verdict v = authorize(q->facts, u, a);
+    struct access_decision v = authorize_access(q->lookup, u, a);
     const char *reason = v.is_allowed ? arena_printf(q->arena, "allowed by the role %s", v.role) : v.reason;
     json_ref status = json_new_object(d);
 
@@ -151,7 +152,7 @@ static json_ref verdict_status(struct json *d, const struct review *q, const str
     return status;
 }
 
-/* Exactly one of the two questions. */
+/* Exactly one of the two attributes must be set. */
 static void check_question(const struct json *d, json_ref spec, struct field_errors *errors)
 {
     struct field_path p = path_child(NULL, "spec");
@@ -183,7 +184,7 @@ static void check_local(const struct review *q, const struct json *d, json_ref s
         errors_invalid(errors, &path, show_value(errors, d, n), "disallowed on this kind of request");
 }
 
-/* The user that is asked about, with just the groups that the question gives; NULL when it names nobody. */
+/* The user of the review, with only the groups that it names; NULL when it names no user. */
 static const struct user *user_asked(const struct review *q, const struct json *d, json_ref spec,
                                      struct field_errors *errors, struct error *err)
 {
@@ -216,10 +217,10 @@ static json_ref access_review(const struct review *q, struct json *d, json_ref s
         check_local(q, d, spec, errors);
     if (q->id != VIRTUAL_SELF_SUBJECT_ACCESS_REVIEW)
         u = user_asked(q, d, spec, errors, err);
-    return u && errors->count == 0 ? verdict_status(d, q, u, &a) : 0;
+    return u && errors->count == 0 ? decision_status(d, q, u, &a) : 0;
 }
 
-/* --- What may they --- */
+/* --- Rules --- */
 
 static json_ref new_verbs(struct json *d, unsigned verbs)
 {
@@ -274,12 +275,12 @@ static json_ref rules_review(const struct review *q, struct json *d, json_ref sp
     }
     json_set(d, status, "resourceRules", rules);
     json_set(d, status, "nonResourceRules", paths);
-    /* what a node may do depends on its pods, which no list of rules says */
+    /* the access of a node depends on its pods, which rules cannot express */
     json_set(d, status, "incomplete", json_new_bool(d, user_node(q->user).len > 0));
     return status;
 }
 
-/* --- All of them --- */
+/* --- All reviews --- */
 
 static const char *review_kind(enum virtual_id id)
 {
@@ -328,7 +329,7 @@ json_ref review_make(const struct review *q, struct json *d, json_ref body, stru
     json_set_string(d, root, "kind", review_kind(q->id));
     json_set_string(d, root, "apiVersion", q->api_version);
     json_set(d, root, "metadata", meta);
-    if (q->id == VIRTUAL_SELF_SUBJECT_REVIEW) { /* the one that is about a moment */
+    if (q->id == VIRTUAL_SELF_SUBJECT_REVIEW) { /* the only one that gets a creation time */
         timestamp_format(q->now, &now);
         json_set_string(d, meta, "creationTimestamp", buf_cstr(&now));
     } else {
@@ -344,7 +345,7 @@ void review_answer(struct call *c, struct json *d, json_ref body)
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
     const struct resource *r = c->route.resource;
     const struct kind_info kind = { .name = r->kind, .group = r->group };
-    const struct facts facts = store_facts(c->server->store);
+    const struct access_lookup lookup = store_lookup(c->server->store);
     struct error err = { 0 };
     struct review q = {
         .id = r->virtual_id,
@@ -352,7 +353,7 @@ void review_answer(struct call *c, struct json *d, json_ref body)
         .user = c->user,
         .ns = c->route.ns,
         .authenticator = c->server->authenticator,
-        .facts = &facts,
+        .lookup = &lookup,
         .now = timestamp_of_ns(clock_real_ns(c->server->clock)),
         .arena = &c->arena,
     };

@@ -1,35 +1,35 @@
-/* The reviews: questions about identity and access, answered and never stored.
+/* Reviews: requests about identity and access, answered and never stored.
  *
- * SelfSubjectReview, TokenReview, and who may do what: SelfSubjectAccessReview, SubjectAccessReview,
+ * SelfSubjectReview, TokenReview, and access reviews: SelfSubjectAccessReview, SubjectAccessReview,
  * LocalSubjectAccessReview, SelfSubjectRulesReview. */
 #ifndef BERTH_APISERVER_REVIEWS_H
 #define BERTH_APISERVER_REVIEWS_H
 
 #include "api/json.h"
 #include "api/validate.h"
+#include "apiserver/access_lookup.h"
+#include "apiserver/api_call.h"
 #include "apiserver/authenticate.h"
-#include "apiserver/call.h"
-#include "apiserver/facts.h"
 
-/* Answers a POST to one of the reviews; the route says which. body is the review as it was sent, 0 for none.
- * The answer is made in d. */
+/* Answers a POST to one of the reviews, by the route. body is the review as sent, 0 for none. The response is
+ * built in d. */
 void review_answer(struct call *c, struct json *d, json_ref body);
 
-/* --- What is behind it, without a server --- */
+/* --- Implementation, without a server --- */
 
 struct review {
     enum virtual_id id;
     const char *api_version;                   /* "authentication.k8s.io/v1" */
-    const struct user *user;                   /* who asks */
-    struct str ns;                             /* of the URL */
-    const struct authenticator *authenticator; /* NULL: there are no tokens */
-    const struct facts *facts;
+    const struct user *user;                   /* the caller */
+    struct str ns;                             /* from the URL */
+    const struct authenticator *authenticator; /* NULL: no tokens */
+    const struct access_lookup *lookup;
     struct timestamp now;
     struct arena *arena;
 };
 
-/* Fills in the status of the review and returns it, whole. What is wrong with the question is in the field
- * errors, or is an error: 0 is returned then, with one of the two. */
+/* Sets the status of the review and returns the whole review. Errors in the request are field errors or an
+ * error: returns 0 then, with one of the two set. */
 json_ref review_make(const struct review *q, struct json *d, json_ref body, struct field_errors *errors,
                      struct error *err);
 

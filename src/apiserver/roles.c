@@ -1,3 +1,4 @@
+/* The table of roles and their rules. There is no way to change it at run time. */
 #include "apiserver/roles.h"
 
 #include <string.h>
@@ -26,7 +27,7 @@ static const struct rule admin_rules[] = {
     { 0 },
 };
 
-/* Everything but secrets. */
+/* Everything except secrets. */
 static const struct rule reader_rules[] = {
     { READ, "",
       NAMES("configmaps", "endpoints", "events", "namespaces", "namespaces/status", "nodes", "nodes/status",
@@ -46,7 +47,7 @@ static const struct rule controllers_rules[] = {
             "persistentvolumes/status") },
     { ALL, STORAGE, NAMES("*") },
     { ALL, SNAPSHOT, NAMES("*") },
-    { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") }, /* the recycler's come and go */
+    { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") }, /* recycler pods */
     { READ, "", NAMES("nodes") },
     { BIT(GET) | BIT(PATCH), "", NAMES("nodes/status") },
     { READ | WRITE, "", NAMES("events") },
@@ -69,7 +70,7 @@ static const struct rule scheduler_rules[] = {
     { 0 },
 };
 
-/* What external-provisioner, -attacher, -resizer and -snapshotter and the snapshot controller ask for. */
+/* What external-provisioner, -attacher, -resizer and -snapshotter and the snapshot controller need. */
 static const struct rule csi_rules[] = {
     { OWN, "", NAMES("persistentvolumes") },
     { READ | CHANGE, "", NAMES("persistentvolumeclaims") },
@@ -89,9 +90,9 @@ static const struct rule csi_rules[] = {
     { 0 },
 };
 
-/* The rules of the node authorizer. Which of the nodes, pods, claims and leases a node may write is for
- * admission to say, in its own words (node_restriction.h): it knows the objects. Claims themselves may be
- * written by no node; the rule is there so that admission can say which part may, of claims that the node may
+/* The rules of the node authorizer. Admission decides which of the nodes, pods, claims and leases a node may
+ * write, with its own messages (node_restriction.h), because it has the objects. No node may write claims
+ * themselves; the rule exists so that admission can name the part that it may write, of claims that it may
  * read. */
 static const struct rule node_rules[] = {
     { READ, "", NAMES("nodes"), .scope = SCOPE_OWN_NODE },
@@ -144,7 +145,7 @@ static const struct rule no_rules[] = { { 0 } };
 
 #define PUBLIC_PATHS "/healthz", "/livez", "/readyz", "/version"
 
-/* Every role but the admin's may only look at paths that are no resources. */
+/* All roles except admin may only read paths that are not resources. */
 #define PATHS(...) .path_verbs = BIT(GET), .paths = NAMES(__VA_ARGS__)
 #define NO_PATHS                   \
     .paths = (const char *const[]) \

@@ -1,3 +1,5 @@
+/* Parses method and path of a call into its route, and looks the resource up. Costs a walk over the path and
+ * a search in the table of resources. */
 #include "apiserver/route.h"
 
 #include "http/target.h"
@@ -19,7 +21,7 @@ static struct str segment_take(struct segments *s)
     return s->at < s->count ? s->items[s->at++] : STR_LIT("");
 }
 
-/* Behind /namespaces/NAME these two are the namespace's own; anything else is a resource in it. */
+/* After /namespaces/NAME these two are subresources of the namespace; anything else is a resource in it. */
 static bool is_namespace_sub(struct str segment)
 {
     return segment.len == 0 || str_is(segment, "status") || str_is(segment, "finalize");
@@ -96,7 +98,7 @@ int route_parse(struct call *c, struct error *err)
     return 0;
 }
 
-/* Whether the resource stands where the path has it. */
+/* Whether the scope of the resource matches that of the path. */
 static bool scope_fits(const struct route *r)
 {
     if (!r->resource->is_namespaced)
@@ -110,7 +112,7 @@ static bool method_fits(const struct call *c)
     unsigned verbs = r->sub ? r->sub->verbs : r->resource->verbs;
 
     if (c->is_trusted && r->resource->info && !r->sub)
-        verbs = ~0U; /* what clients may only read, the server writes */
+        verbs = ~0U; /* the server may write what clients can only read */
     if (c->method == HTTP_HEAD || c->method == HTTP_OTHER)
         return false;
     if (!(verbs & VERB_BIT(r->verb)))

@@ -1,3 +1,5 @@
+/* Resolves selectors to getters of fields, and matches objects against them. A match costs two comparisons
+ * for namespace and name, then one call per term. */
 #include "apiserver/selection.h"
 
 #include <string.h>
@@ -12,13 +14,7 @@ static const char *get_ns(const struct object *o)
     return o->ns;
 }
 
-/* Nodes and namespaces were never given this one. */
-static bool has_ns_field(const struct kind_info *k)
-{
-    return k->kind != KIND_NODE && k->kind != KIND_NAMESPACE;
-}
-
-/* The names that field_selector_check() wants; NULL for a kind that has no fields of its own. */
+/* The field names for field_selector_check(); NULL for a kind without fields of its own. */
 static int known_fields(const struct kind_info *k, struct arena *a, const char *const **ret,
                         struct error *err)
 {
@@ -36,13 +32,13 @@ static int known_fields(const struct kind_info *k, struct arena *a, const char *
     for (size_t i = 0; i < count; i++)
         names[i] = k->selectable[i].name;
     names[count++] = "metadata.name";
-    if (has_ns_field(k))
+    if (k->kind != KIND_NODE && k->kind != KIND_NAMESPACE) /* these two kinds do not support it */
         names[count] = "metadata.namespace";
     *ret = names;
     return 0;
 }
 
-static struct field_match resolve(const struct kind_info *k, const struct field_term *t)
+static struct field_match resolve_field(const struct kind_info *k, const struct field_term *t)
 {
     struct field_match m = { .get = get_name, .value = t->value, .is_not = t->is_not };
 
@@ -54,8 +50,8 @@ static struct field_match resolve(const struct kind_info *k, const struct field_
     return m;
 }
 
-/* What pins the name leaves the terms; what pins the namespace stays one of them, since the path may say
- * another. */
+/* A term that requires a name becomes the selection's name; one that requires a namespace stays a term, since
+ * the path may name another. */
 static int resolve_fields(const struct kind_info *k, const struct field_selector *fields, struct arena *a,
                           struct selection *s, struct str *ret_ns, struct error *err)
 {
@@ -67,7 +63,7 @@ static int resolve_fields(const struct kind_info *k, const struct field_selector
     if (!matches)
         return arena_check(a, err);
     for (size_t i = 0; i < fields->count; i++) {
-        struct field_match m = resolve(k, &fields->terms[i]);
+        struct field_match m = resolve_field(k, &fields->terms[i]);
 
         if (m.get == get_name && !m.is_not && !s->name.s) {
             s->name = m.value;
@@ -111,7 +107,7 @@ int selection_make(const struct resource *r, struct str ns, const struct label_s
     return 0;
 }
 
-bool selection_wants(const struct selection *s, const struct object *o)
+bool selection_matches(const struct selection *s, const struct object *o)
 {
     for (size_t i = 0; i < s->fields_count; i++) {
         const struct field_match *m = &s->fields[i];

@@ -1,15 +1,14 @@
-/* The Service `kubernetes` in the namespace `default`, with its EndpointSlice and Endpoints: where the server
- * is found.
+/* Writes the Service `kubernetes` in the namespace `default`, with its EndpointSlice and Endpoints: the
+ * address of the server.
  *
- * Berth has no service network that would translate an address: clusterIP and port are those of the server
- * itself, so that a client that connects to them reaches it. Clients only read the three kinds, so nothing
- * but a start with another address makes them untrue: they are written once per start, and a write that
- * changes nothing is not stored. */
+ * Berth has no service network that translates addresses: clusterIP and port are those of the server itself,
+ * so that a client that connects to them reaches it. Clients can only read these three kinds, so only a start
+ * with another address makes them outdated: they are written once per start, and a write that changes nothing
+ * is not stored. */
 #include "apiserver/duties.h"
 
 #include "api/json_out.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define SELF_NAMESPACE "default"
@@ -17,15 +16,13 @@
 #define SELF_BYTES_MAX 4096
 
 struct self_service {
-    struct apiserver *server;
-    struct deferred look;
-    struct duty_calls *calls;
+    struct duty_base base;
     bool is_sent;
 };
 
-/* --- What the objects say --- */
+/* --- The objects --- */
 
-/* Where the server is found, in the parts that the objects are made of. */
+/* The server's address, in the parts that the objects need. */
 struct self_address {
     struct str ip;
     const char *port;
@@ -72,7 +69,7 @@ static void write_one(const char *key, struct str text, struct buf *out)
     json_out_end_array(out);
 }
 
-/* The only port, in the order of its members that the kind at hand has. */
+/* Writes the only port, with the members in the order of the kind. */
 static void write_ports(const struct self_address *a, bool has_target, struct buf *out)
 {
     json_out_array(out, "ports");
@@ -104,7 +101,7 @@ static void write_service(const struct self_address *a, struct buf *out)
     json_out_end_object(out);
 }
 
-/* The label keeps controllers that mirror Endpoints from making a second slice. */
+/* The label keeps controllers that mirror Endpoints from creating a second slice. */
 static void write_endpoints(const struct self_address *a, struct buf *out)
 {
     open_labelled("endpointslice.kubernetes.io/skip-mirror", "true", out);
@@ -141,76 +138,56 @@ static void write_slice(const struct self_address *a, struct buf *out)
 
 /* --- The duty --- */
 
-static void put_object(struct self_service *x, enum kind kind,
+static void put_object(struct self_service *service, enum kind kind,
                        void (*write_body)(const struct self_address *a, struct buf *out))
 {
     const struct kind_info *k = kind_info(kind);
-    bool is_there = store_get_newest(x->server->store, kind, SELF_NAMESPACE, SELF_NAME);
-    struct buf path = BUF_INIT(SELF_BYTES_MAX), body = BUF_INIT(SELF_BYTES_MAX);
-    struct self_address a = self_address(x->server);
+    bool is_there = store_get_newest(service->base.server->store, kind, SELF_NAMESPACE, SELF_NAME);
+    _cleanup_(buf_done_p) struct buf path = BUF_INIT(SELF_BYTES_MAX), body = BUF_INIT(SELF_BYTES_MAX);
+    struct self_address a = self_address(service->base.server);
 
     buf_addf(&path, "/%s%s/%s/namespaces/" SELF_NAMESPACE "/%s%s", k->group[0] ? "apis/" : "api", k->group,
              k->version, k->plural, is_there ? "/" SELF_NAME : "");
     write_body(&a, &body);
-    duty_calls_send(x->calls, is_there ? HTTP_PUT : HTTP_POST, NULL, buf_str(&path), buf_str(&body));
-    buf_done(&path);
-    buf_done(&body);
+    duty_calls_send(service->base.calls, is_there ? HTTP_PUT : HTTP_POST, NULL, buf_str(&path),
+                    buf_str(&body));
 }
 
-static void self_service_look(void *ctx)
+static void self_service_reconcile(void *ctx)
 {
-    struct self_service *x = ctx;
+    struct self_service *service = ctx;
 
-    if (x->is_sent || !x->server->advertised ||
-        !store_get_newest(x->server->store, KIND_NAMESPACE, "", SELF_NAMESPACE))
+    if (service->is_sent || !service->base.server->advertised ||
+        !store_get_newest(service->base.server->store, KIND_NAMESPACE, "", SELF_NAMESPACE))
         return;
-    x->is_sent = true;
-    put_object(x, KIND_SERVICE, write_service);
-    put_object(x, KIND_ENDPOINTS, write_endpoints);
-    put_object(x, KIND_ENDPOINT_SLICE, write_slice);
+    service->is_sent = true;
+    put_object(service, KIND_SERVICE, write_service);
+    put_object(service, KIND_ENDPOINTS, write_endpoints);
+    put_object(service, KIND_ENDPOINT_SLICE, write_slice);
 }
 
-/* What a full disk refused is tried again. */
-static void self_service_sent(void *ctx)
+/* Retries what a full disk refused. */
+static void self_service_answered(void *ctx)
 {
-    struct self_service *x = ctx;
+    struct self_service *service = ctx;
 
-    if (duty_calls_have_failed(x->calls)) {
-        x->is_sent = false;
-        self_service_look(x);
+    if (duty_calls_have_failed(service->base.calls)) {
+        service->is_sent = false;
+        self_service_reconcile(service);
     }
 }
 
-static int self_service_start(struct apiserver *s, void **ret, struct error *err)
+static void self_service_observe(void *duty, const struct store_event *ev)
 {
-    struct self_service *x = calloc(1, sizeof *x);
-    int r = x ? duty_calls_new(s, self_service_sent, x, &x->calls, err) : error_no_memory(err);
+    struct self_service *service = duty;
 
-    if (r < 0) {
-        free(x);
-        return r;
-    }
-    x->server = s;
-    deferred_init(&x->look, s->loop, self_service_look, x);
-    *ret = x;
-    return 0;
+    if (!service->is_sent && ev->object->kind->kind == KIND_NAMESPACE)
+        loop_defer(&service->base.reconcile);
 }
 
-static void self_service_see(void *duty, const struct store_event *ev)
-{
-    struct self_service *x = duty;
-
-    if (!x->is_sent && ev->object->kind->kind == KIND_NAMESPACE)
-        loop_defer(&x->look);
-}
-
-static void self_service_stop(void *duty)
-{
-    struct self_service *x = duty;
-
-    loop_undefer(&x->look);
-    (void)duty_calls_free(x->calls);
-    free(x);
-}
-
-const struct duty duty_self_service = { self_service_start, self_service_see, self_service_stop };
+const struct duty duty_self_service = {
+    sizeof(struct self_service),
+    self_service_reconcile,
+    self_service_answered,
+    self_service_observe,
+};

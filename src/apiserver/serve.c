@@ -1,5 +1,7 @@
-/* The way of a call: does it come from a web page, who asks, may it be asked now, may they ask it, what is
- * it, who answers. */
+/* The path of a call: web guard, authentication, limit of calls in flight, authorization, routing, and the
+ * handler.
+ *
+ * Each step either continues or answers the call. Nothing blocks. */
 #include "apiserver/server.h"
 
 #include <assert.h>
@@ -10,13 +12,13 @@
 #include "api/uid.h"
 #include "apiserver/authenticate.h"
 #include "apiserver/authorize.h"
-#include "apiserver/bind.h"
 #include "apiserver/body.h"
 #include "apiserver/counts.h"
 #include "apiserver/delete.h"
 #include "apiserver/discovery.h"
 #include "apiserver/health.h"
 #include "apiserver/negotiate.h"
+#include "apiserver/object_write.h"
 #include "apiserver/openapi.h"
 #include "apiserver/read.h"
 #include "apiserver/reviews.h"
@@ -26,7 +28,6 @@
 #include "apiserver/user.h"
 #include "apiserver/watch.h"
 #include "apiserver/web_guard.h"
-#include "apiserver/write.h"
 #include "base/log.h"
 #include "machinery/health.h"
 
@@ -37,12 +38,6 @@ static const struct error no_memory = { .code = ERR_NO_MEMORY, .msg = "out of me
 
 #define PAGE_NOT_FOUND "404 page not found\n"
 
-static void fail_status(struct call *c, int code, const char *reason, bool has_details, const char *message)
-{
-    call_fail_status(c, &(struct status_info){
-                            .code = code, .reason = reason, .has_details = has_details, .message = message });
-}
-
 /* --- In flight --- */
 
 static bool is_write(const struct call *c)
@@ -50,22 +45,17 @@ static bool is_write(const struct call *c)
     return c->method != HTTP_GET && c->method != HTTP_HEAD;
 }
 
-/* Calls from within this process, and those that stay, are not counted. */
-static bool is_counted(const struct call *c)
-{
-    return !c->is_trusted && !c->wants_objects && !(c->route.is_resource && c->route.verb == VERB_WATCH);
-}
-
 static unsigned *in_flight(struct call *c)
 {
     return is_write(c) ? &c->server->writes_in_flight : &c->server->reads_in_flight;
 }
 
-static bool enter(struct call *c)
+static bool enter_in_flight(struct call *c)
 {
     unsigned max = is_write(c) ? WRITES_IN_FLIGHT_MAX : READS_IN_FLIGHT_MAX;
 
-    if (!is_counted(c))
+    /* Calls of this process, and long-running ones, are not counted. */
+    if (c->is_trusted || c->wants_objects || (c->route.is_resource && c->route.verb == VERB_WATCH))
         return true;
     if (*in_flight(c) >= max) {
         call_add_header(c, "Retry-After", "1");
@@ -77,8 +67,8 @@ static bool enter(struct call *c)
     return true;
 }
 
-/* Whoever gives the answer. */
-static void answered(struct call *c)
+/* Called for every answered call. */
+static void on_answered(struct call *c)
 {
     if (c->is_in_flight)
         (*in_flight(c))--;
@@ -90,7 +80,7 @@ static void answered(struct call *c)
               LOG_UINT("us", (clock_mono_ns(c->server->clock) - c->started_ns) / NS_PER_US));
 }
 
-/* --- Who and what --- */
+/* --- Identity and access --- */
 
 static void set_audit_id(struct call *c)
 {
@@ -107,12 +97,12 @@ static void set_audit_id(struct call *c)
     call_add_header(c, "Audit-Id", call_copy(c, str_of(id)));
 }
 
-/* Once for a call: a token's signature takes its time. The server's own calls may come in somebody's name. */
+/* Once per call: verifying a token is expensive. The server's own calls may already have a user. */
 static void find_user(const struct apiserver *s, struct call *c)
 {
     struct error err, *kept;
 
-    if (c->user || c->user_error || authenticate(s->authenticator, c, &c->user, &err) == 0)
+    if (c->user || c->user_error || authenticate_call(s->authenticator, c, &c->user, &err) == 0)
         return;
     c->user = NULL;
     kept = arena_alloc(&c->arena, sizeof *kept);
@@ -127,7 +117,7 @@ const char *apiserver_identify(struct apiserver *s, struct call *c)
     return c->user ? c->user->name : user_anonymous.name;
 }
 
-static bool identify(struct call *c)
+static bool identify_caller(struct call *c)
 {
     find_user(c->server, c);
     if (c->user)
@@ -136,7 +126,7 @@ static bool identify(struct call *c)
     return false;
 }
 
-static bool allow(struct call *c)
+static bool check_access(struct call *c)
 {
     struct access a;
     struct error err;
@@ -144,7 +134,7 @@ static bool allow(struct call *c)
     if (c->is_trusted)
         return true;
     access_of_call(c, &a);
-    if (access_check(&c->server->facts, c->user, &a, &err) == 0)
+    if (access_check(&c->server->lookup, c->user, &a, &err) == 0)
         return true;
     if (err.code == ERR_DENIED && a.is_resource)
         call_fail_resource(c, &err, c->route.name);
@@ -153,7 +143,7 @@ static bool allow(struct call *c)
     return false;
 }
 
-/* --- Who answers --- */
+/* --- Handlers --- */
 
 static void serve_unsupported(struct call *c)
 {
@@ -165,7 +155,7 @@ static void serve_unsupported(struct call *c)
     call_fail(c, &err, NULL);
 }
 
-/* What is answered from its body alone. */
+/* Resources that are answered from the body only. */
 static void serve_body(struct call *c, const char *kind,
                        void (*answer)(struct call *c, struct json *d, json_ref body))
 {
@@ -265,8 +255,8 @@ static bool path_is_below(const char *path, const char *root)
     return strncmp(path, root, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-/* Whether something that is no resource may be there; what is below /api, /apis and /openapi sees for
- * itself. */
+/* Whether the path may exist although it is not a resource; those below /api, /apis and /openapi are checked
+ * by their handlers. */
 static bool is_path(const struct apiserver *s, const char *path)
 {
     return (s->write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
@@ -276,7 +266,7 @@ static bool is_path(const struct apiserver *s, const char *path)
            path_is_below(path, "/apis");
 }
 
-/* The root tells what there is. */
+/* The root lists the paths. */
 static void serve_root(struct call *c)
 {
     const struct apiserver *s = c->server;
@@ -305,15 +295,9 @@ static void serve_root(struct call *c)
     call_answer_json_reply(c, 200);
 }
 
-static void serve_stats(struct call *c)
+static void serve_written(struct call *c, void (*write_text)(void *ctx, struct buf *out), void *ctx)
 {
-    c->server->write_stats(c->server->stats_ctx, &c->reply);
-    call_answer_json_reply(c, 200);
-}
-
-static void serve_status(struct call *c)
-{
-    c->server->write_status(c->server->status_ctx, &c->reply);
+    write_text(ctx, &c->reply);
     call_answer_json_reply(c, 200);
 }
 
@@ -339,8 +323,8 @@ static void serve_path(struct call *c)
     if (!is_path(c->server, path))
         call_answer_text(c, 404, PAGE_NOT_FOUND);
     else if (c->method != HTTP_GET && c->method != HTTP_HEAD)
-        fail_status(c, 405, "MethodNotAllowed", true,
-                    "the server does not allow this method on the requested resource");
+        (void)call_refuse(c, 405, "MethodNotAllowed", true,
+                          "the server does not allow this method on the requested resource");
     else if (health_has_path(str_of(path)))
         health_serve(c->server->health, c);
     else if (strcmp(path, "/version") == 0)
@@ -348,9 +332,9 @@ static void serve_path(struct call *c)
     else if (strcmp(path, "/metrics") == 0)
         counts_serve(c);
     else if (strcmp(path, STATS_PATH) == 0)
-        serve_stats(c);
+        serve_written(c, c->server->write_stats, c->server->stats_ctx);
     else if (strcmp(path, STATUS_PATH) == 0)
-        serve_status(c);
+        serve_written(c, c->server->write_status, c->server->status_ctx);
     else if (path_is_below(path, WHY_PATH))
         serve_why(c);
     else if (path_is_below(path, "/openapi"))
@@ -361,8 +345,8 @@ static void serve_path(struct call *c)
         serve_root(c);
 }
 
-/* A kind that clients list and nobody creates, Service for one: say so, since `kubectl apply` has no words of
- * its own for it. */
+/* A kind that clients can list but not create, such as Service: add that to the message, since `kubectl
+ * apply` has no message of its own. */
 static void refuse_method(struct call *c)
 {
     static const char words[] = "the server does not allow this method on the requested resource";
@@ -374,7 +358,7 @@ static void refuse_method(struct call *c)
                        "%s: no %s can be created, Berth serves storage, pods and nodes", words, kind->kind);
     else
         (void)snprintf(message, sizeof message, "%s", words);
-    fail_status(c, 405, "MethodNotAllowed", true, message);
+    (void)call_refuse(c, 405, "MethodNotAllowed", true, message);
 }
 
 static void serve_route(struct call *c)
@@ -386,12 +370,12 @@ static void serve_route(struct call *c)
     } else if (r == ROUTE_NO_PATH) {
         call_answer_text(c, 404, PAGE_NOT_FOUND);
     } else if (r == ROUTE_NO_RESOURCE) {
-        fail_status(c, 404, "NotFound", true, "the server could not find the requested resource");
+        (void)call_refuse(c, 404, "NotFound", true, "the server could not find the requested resource");
     } else if (r == ROUTE_NO_METHOD) {
         refuse_method(c);
-    } else if (!negotiate(c)) {
-        fail_status(c, 406, "NotAcceptable", false,
-                    "only the following media types are accepted: application/json, application/yaml");
+    } else if (!negotiate_view(c)) {
+        (void)call_refuse(c, 406, "NotAcceptable", false,
+                          "only the following media types are accepted: application/json, application/yaml");
     } else {
         serve_resource(c);
     }
@@ -403,13 +387,13 @@ void apiserver_serve(struct apiserver *s, struct call *c)
 
     c->server = s;
     c->started_ns = clock_mono_ns(s->clock);
-    c->on_answer = answered;
+    c->on_answer = on_answered;
     set_audit_id(c);
     if (route_parse(c, &err) < 0) {
         call_fail(c, &err, NULL);
         return;
     }
     c->view.is_pretty = negotiate_is_pretty(c);
-    if (web_guard_admits(s->guard, c) && identify(c) && enter(c) && allow(c))
+    if (web_guard_admits(s->guard, c) && identify_caller(c) && enter_in_flight(c) && check_access(c))
         serve_route(c);
 }

@@ -1,3 +1,4 @@
+/* Creates and frees the API server: all parts in the order of their dependencies, and their state. */
 #include "apiserver/server.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "apiserver/lists.h"
 #include "apiserver/openapi.h"
 #include "apiserver/slow_answer.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "apiserver/watch.h"
 #include "apiserver/web_guard.h"
 #include "machinery/health.h"
@@ -31,7 +32,7 @@ int apiserver_set_ca(struct apiserver *s, const char *ca_pem, struct error *err)
         return error_no_memory(err);
     free(s->ca_pem);
     s->ca_pem = copy;
-    return s->duties ? duties_look_again(s->duties, KIND_NAMESPACE, err) : 0;
+    return s->duties ? duties_rescan(s->duties, KIND_NAMESPACE, err) : 0;
 }
 
 int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, struct error *err)
@@ -46,8 +47,7 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->store = o->store;
     s->metrics = o->metrics;
     s->authenticator = o->authenticator;
-    s->facts = store_facts(o->store);
-    s->address = o->address;
+    s->lookup = store_lookup(o->store);
     s->advertised = o->advertised;
     s->is_plain = !o->server_cert_pem;
     s->event_ttl_seconds = o->event_ttl_seconds;

@@ -1,8 +1,8 @@
-/* The embedded API server: what its parts share.
+/* The embedded API server: state shared by its files.
  *
  * A call goes through serve.c (identity, limits, access, routing) to the handler of its verb: read.c (get and
- * list), watch.c, write.c (create, update, patch), delete.c, or to the answers that need no store (discovery,
- * OpenAPI, health, reviews). One thread; nothing here blocks. */
+ * list), watch.c, object_write.c (create, update, patch), delete.c, or to the handlers that need no store
+ * (discovery, OpenAPI, health, reviews). One thread; nothing here blocks. */
 #ifndef BERTH_APISERVER_SERVER_H
 #define BERTH_APISERVER_SERVER_H
 
@@ -11,8 +11,8 @@
 
 #include "api/json.h"
 #include "api/times.h"
-#include "apiserver/call.h"
-#include "apiserver/facts.h"
+#include "apiserver/access_lookup.h"
+#include "apiserver/api_call.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
@@ -38,22 +38,22 @@ struct apiserver_options {
     struct store *store;
     struct metrics *metrics;
     struct authenticator *authenticator;
-    uint64_t seed;               /* of uids and generated names */
-    const char *address;         /* "127.0.0.1:7443": what discovery says */
-    const char *server_cert_pem; /* of its names (web_guard.h); NULL for a server without TLS */
-    /* "10.0.0.7:7443": what default/kubernetes says; borrowed. NULL: there is no such Service. */
+    uint64_t seed;               /* for uids and generated names */
+    const char *address;         /* "127.0.0.1:7443": for discovery */
+    const char *server_cert_pem; /* for its names (web_guard.h); NULL for a server without TLS */
+    /* "10.0.0.7:7443": for default/kubernetes; borrowed. NULL: no such Service. */
     const char *advertised;
-    const char *ca_pem; /* for the ConfigMaps kube-root-ca.crt; NULL: there are none */
+    const char *ca_pem; /* for the ConfigMaps kube-root-ca.crt; NULL: none */
     int64_t event_ttl_seconds;
-    /* Writes what /stats/volumes answers, as JSON; NULL: there is no such path. */
+    /* Writes the response of /stats/volumes, as JSON; NULL: the path does not exist. */
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
-    /* Makes what /why/PATH answers, as JSON; all: ?all=true: writes it, or gives an answer that is made in
-     * slices. NULL: there is no such path. */
+    /* Makes the response of /why/PATH, as JSON; all: ?all=true. Writes it, or returns a response that is made
+     * in slices. NULL: the path does not exist. */
     int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
                    struct error *err);
     void *explain_ctx;
-    /* Writes what /status answers, as JSON; NULL: there is no such path. */
+    /* Writes the response of /status, as JSON; NULL: the path does not exist. */
     void (*write_status)(void *ctx, struct buf *out);
     void *status_ctx;
 };
@@ -63,9 +63,8 @@ struct apiserver {
     const struct clock *clock;
     struct store *store;
     struct authenticator *authenticator;
-    struct facts facts;
+    struct access_lookup lookup;
     struct rng rng;
-    const char *address;
     const char *advertised;
     char *ca_pem;
     bool is_plain; /* without TLS */
@@ -88,7 +87,7 @@ struct apiserver {
     struct lists *lists;
     struct slow_answers *slow_answers;
     struct duties *duties;
-    /* Scratch for one handler at a time: nobody keeps anything in it past the return to the loop. */
+    /* Scratch memory of the running handler: contents are lost at the return to the loop. */
     struct json doc;
     struct buf text;
     unsigned reads_in_flight;
@@ -96,23 +95,24 @@ struct apiserver {
 };
 
 int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, struct error *err);
-/* Ends the watches and waits for nothing: calls in flight must be over. */
+/* Ends the watches and does not wait: calls in flight must have ended. */
 struct apiserver *apiserver_free(struct apiserver *s);
 DEFINE_CLEANUP(struct apiserver, apiserver_free)
 
-/* Who makes the call, before it is served: the user's name, which callers without valid credentials share. */
+/* Authenticates the call before it is served: returns the user's name, which callers without valid
+ * credentials share. */
 const char *apiserver_identify(struct apiserver *s, struct call *c);
 
-/* Serves one call; see call.h. */
+/* Serves one call; see api_call.h. */
 void apiserver_serve(struct apiserver *s, struct call *c);
 
-/* The authority's certificate was renewed: every namespace is given the new one. */
+/* The authority's certificate was renewed: updates every namespace. */
 int apiserver_set_ca(struct apiserver *s, const char *ca_pem, struct error *err);
 
-/* Shutting down: readyz fails, watches end cleanly. */
+/* Shutdown: readyz fails, watches end cleanly. */
 void apiserver_stop(struct apiserver *s);
 
-/* Now, as timestamps of objects have it. */
+/* The current time, as in timestamps of objects. */
 struct timestamp apiserver_now(const struct apiserver *s);
 
 #endif

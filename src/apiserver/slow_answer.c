@@ -1,3 +1,5 @@
+/* Responses that are computed in slices: a round robin over all of them, one slice per step of the loop. A
+ * response that is finished in its first slice is sent without a stream. */
 #include "apiserver/slow_answer.h"
 
 #include <stdlib.h>
@@ -8,14 +10,14 @@
 #include "base/cleanup.h"
 #include "io/loop.h"
 
-/* A longer answer is not made pretty, nor YAML otherwise than every JSON is: that would hold the loop. */
+/* Longer responses are not indented or converted to YAML: that would block the loop. */
 #define SHAPED_BYTES_MAX ((size_t)64 << 10)
 
 struct slow_stream {
     struct stream stream;
-    TAILQ_ENTRY(slow_stream) link; /* as long as there is an answer to make */
+    TAILQ_ENTRY(slow_stream) link; /* in the list while the response is computed */
     struct slow_answers *all;
-    struct slow_answer *answer; /* NULL: it is made, or it failed */
+    struct slow_answer *answer; /* NULL: finished, or failed */
     struct view view;
     struct buf text;
     size_t sent;
@@ -23,7 +25,7 @@ struct slow_stream {
 };
 
 struct slow_answers {
-    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the next slice is the first one's */
+    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the first one gets the next slice */
     size_t count;
     struct deferred turn;
 };
@@ -131,7 +133,7 @@ void slow_answers_stop(struct slow_answers *all)
     }
 }
 
-/* --- Beginning --- */
+/* --- Starting --- */
 
 static void answer_stream(struct slow_answers *all, struct call *c, struct slow_answer *a)
 {
@@ -140,7 +142,7 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
 
     if (!s) {
         a->free(a);
-        (void)error_set(&err, ERR_BUSY, "too many explanations are under way, please try again later");
+        (void)error_set(&err, ERR_BUSY, "too many explanations in progress, please try again later");
         call_add_header(c, "Retry-After", "1");
         call_fail(c, &err, /* about= */ NULL);
         return;
@@ -150,7 +152,7 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
     s->all = all;
     s->answer = a;
     s->view = c->view;
-    s->text = c->reply; /* what was written so far */
+    s->text = c->reply; /* the text so far */
     buf_init(&c->reply, s->text.len_max);
     TAILQ_INSERT_TAIL(&all->streams, s, link);
     all->count++;

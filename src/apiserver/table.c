@@ -1,9 +1,10 @@
+/* Frames the cells of the kinds' files as Tables of meta.k8s.io: columns, rows and documents. Writes directly
+ * into the buffer, without a tree. */
 #include "apiserver/table.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "api/json.h"
 #include "api/json_out.h"
@@ -102,22 +103,20 @@ void cell_close(struct cells *c)
 
 /* --- Columns and rows --- */
 
-static void write_column(const struct column *c, struct buf *out)
-{
-    json_out_object(out, NULL);
-    json_out_text(out, "name", c->name);
-    json_out_text(out, "type", c->type);
-    json_out_text(out, "format", c->format ? c->format : "");
-    json_out_text(out, "description", c->description);
-    json_out_int(out, "priority", c->priority);
-    json_out_end_object(out);
-}
-
 void table_write_columns(const struct kind_info *k, struct buf *out)
 {
+    const struct table_kind *t = tables[k->kind];
+
     json_out_array(out, NULL);
-    for (const struct column *c = tables[k->kind]->columns; c->name; c++)
-        write_column(c, out);
+    for (const struct column *c = t->columns; c < t->columns + t->columns_count; c++) {
+        json_out_object(out, NULL);
+        json_out_text(out, "name", c->name);
+        json_out_text(out, "type", c->type);
+        json_out_text(out, "format", c->format ? c->format : "");
+        json_out_text(out, "description", c->description);
+        json_out_int(out, "priority", c->priority);
+        json_out_end_object(out);
+    }
     json_out_end_array(out);
 }
 

@@ -28,10 +28,9 @@ static const struct column node_columns[] = {
     { "OS-Image", "string", "The operating system, as it calls itself.", 1 },
     { "Kernel-Version", "string", "Version of the kernel, and the architecture.", 1 },
     { "Container-Runtime", "string", "What runs the containers, and its version.", 1 },
-    { 0 },
 };
 
-/* Of several conditions of the type the last one counts. */
+/* The last condition of the type counts. */
 static void cell_node_status(struct cells *c, const struct node *n)
 {
     const char *word = "Unknown";
@@ -55,8 +54,8 @@ static void add_role(struct cells *c, const char *role, bool *has_one)
     *has_one = true;
 }
 
-/* The roles by name, each once. Labels are sorted already; the one label whose value is a role goes where it
- * belongs among them. */
+/* The roles sorted by name, without duplicates. Labels are sorted already; the one label whose value is a
+ * role is inserted in order. */
 static void cell_roles(struct cells *c, const struct object *o)
 {
     const char *single = object_label(o, LABEL_ROLE);
@@ -118,11 +117,11 @@ static void node_cells(const struct object *o, struct cells *c)
     cell_text_or(c, n->system.container_runtime, "<unknown>");
 }
 
-const struct table_kind node_table = { node_columns, node_cells };
+const struct table_kind node_table = { COLUMNS(node_columns), node_cells };
 
 /* --- Event --- */
 
-/* The name comes last and is hidden: nobody looks for an event by its name. */
+/* The name is last and hidden: users do not look for an event by its name. */
 static const struct column event_columns[] = {
     { "Last Seen", "string", "Time since it last happened." },
     { "Type", "string", "Normal, or a warning." },
@@ -134,10 +133,10 @@ static const struct column event_columns[] = {
     { "First Seen", "string", "Time since it first happened.", 1 },
     { "Count", "string", "How often it happened.", 1 },
     { "Name", "string", "Name of the event itself.", 1 },
-    { 0 },
 };
 
-/* When an event happened: those of the new style have one time, and a series the time of its latest. */
+/* Times of an event: core events have two, events.k8s.io events have one, and a series the time of its last
+ * occurrence. */
 struct event_times {
     struct timestamp first;
     struct timestamp last;
@@ -179,7 +178,7 @@ static void cell_involved(struct cells *c, const struct event_object *involved)
     cell_close(c);
 }
 
-/* "component, instance": the old fields where they are set, the new ones else. */
+/* "component, instance": the deprecated fields if they are set, otherwise the new ones. */
 static void cell_source(struct cells *c, const struct event *e)
 {
     const char *instance = e->source_host[0] ? e->source_host : e->reporting_instance;
@@ -212,7 +211,7 @@ static void event_cells(const struct object *o, struct cells *c)
     cell_text(c, o->name);
 }
 
-const struct table_kind event_table = { event_columns, event_cells };
+const struct table_kind event_table = { COLUMNS(event_columns), event_cells };
 
 /* --- Namespace --- */
 
@@ -220,7 +219,6 @@ static const struct column namespace_columns[] = {
     COLUMN_NAME,
     { "Status", "string", "Whether the namespace is in use or on its way out." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void namespace_cells(const struct object *o, struct cells *c)
@@ -230,7 +228,7 @@ static void namespace_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind namespace_table = { namespace_columns, namespace_cells };
+const struct table_kind namespace_table = { COLUMNS(namespace_columns), namespace_cells };
 
 /* --- ConfigMap, Secret, ServiceAccount --- */
 
@@ -238,7 +236,6 @@ static const struct column config_map_columns[] = {
     COLUMN_NAME,
     { "Data", "string", "How many entries there are." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void config_map_cells(const struct object *o, struct cells *c)
@@ -248,14 +245,13 @@ static void config_map_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind config_map_table = { config_map_columns, config_map_cells };
+const struct table_kind config_map_table = { COLUMNS(config_map_columns), config_map_cells };
 
 static const struct column secret_columns[] = {
     COLUMN_NAME,
     { "Type", "string", "What the secret is for." },
     { "Data", "string", "How many entries there are." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void secret_cells(const struct object *o, struct cells *c)
@@ -268,9 +264,9 @@ static void secret_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind secret_table = { secret_columns, secret_cells };
+const struct table_kind secret_table = { COLUMNS(secret_columns), secret_cells };
 
-static const struct column service_account_columns[] = { COLUMN_NAME, COLUMN_AGE, { 0 } };
+static const struct column service_account_columns[] = { COLUMN_NAME, COLUMN_AGE };
 
 static void service_account_cells(const struct object *o, struct cells *c)
 {
@@ -278,7 +274,7 @@ static void service_account_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind service_account_table = { service_account_columns, service_account_cells };
+const struct table_kind service_account_table = { COLUMNS(service_account_columns), service_account_cells };
 
 /* --- Lease --- */
 
@@ -286,7 +282,6 @@ static const struct column lease_columns[] = {
     COLUMN_NAME,
     { "Holder", "string", "Who holds the lease." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void lease_cells(const struct object *o, struct cells *c)
@@ -296,7 +291,7 @@ static void lease_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind lease_table = { lease_columns, lease_cells };
+const struct table_kind lease_table = { COLUMNS(lease_columns), lease_cells };
 
 /* --- Service, Endpoints, EndpointSlice --- */
 
@@ -308,7 +303,6 @@ static const struct column service_columns[] = {
     { "Port(s)", "string", "The ports of the service, with their protocols." },
     COLUMN_AGE,
     { "Selector", "string", "The labels of the pods behind the service.", 1 },
-    { 0 },
 };
 
 /* "7443/TCP" */
@@ -336,13 +330,12 @@ static void service_cells(const struct object *o, struct cells *c)
     cell_text(c, "<none>");
 }
 
-const struct table_kind service_table = { service_columns, service_cells };
+const struct table_kind service_table = { COLUMNS(service_columns), service_cells };
 
 static const struct column endpoints_columns[] = {
     COLUMN_NAME,
     { "Endpoints", "string", "The addresses behind the service, with their ports." },
     COLUMN_AGE,
-    { 0 },
 };
 
 /* "10.0.0.7:7443", "[fd00::7]:7443": each address with each port. */
@@ -372,7 +365,7 @@ static void endpoints_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind endpoints_table = { endpoints_columns, endpoints_cells };
+const struct table_kind endpoints_table = { COLUMNS(endpoints_columns), endpoints_cells };
 
 static const struct column endpoint_slice_columns[] = {
     COLUMN_NAME,
@@ -380,7 +373,6 @@ static const struct column endpoint_slice_columns[] = {
     { "Ports", "string", "The ports of the endpoints." },
     { "Endpoints", "string", "The addresses of the endpoints." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void endpoint_slice_cells(const struct object *o, struct cells *c)
@@ -404,4 +396,4 @@ static void endpoint_slice_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind endpoint_slice_table = { endpoint_slice_columns, endpoint_slice_cells };
+const struct table_kind endpoint_slice_table = { COLUMNS(endpoint_slice_columns), endpoint_slice_cells };

@@ -1,14 +1,9 @@
-/* Cells of the CSI kinds, and of the snapshot kinds, which print as the custom resources they are in a
- * cluster: what is not there is null. */
+/* Cells of the CSI kinds, and of the snapshot kinds, which are printed like custom resources: missing fields
+ * are null. */
 #include "apiserver/table_int.h"
 
 #include "api/csi.h"
 #include "api/snapshot.h"
-
-#define COLUMN_DATE_AGE                                     \
-    {                                                       \
-        "Age", "date", "Time since the object was made.", 0 \
-    }
 
 /* --- CSIDriver --- */
 
@@ -21,7 +16,6 @@ static const struct column csi_driver_columns[] = {
     { "RequiresRepublish", "boolean", "Whether mounts are published again from time to time." },
     { "Modes", "string", "Life cycles that the driver's volumes may have." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void cell_audiences(struct cells *c, const struct csi_driver *d)
@@ -60,7 +54,7 @@ static void csi_driver_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind csi_driver_table = { csi_driver_columns, csi_driver_cells };
+const struct table_kind csi_driver_table = { COLUMNS(csi_driver_columns), csi_driver_cells };
 
 /* --- CSINode, CSIStorageCapacity --- */
 
@@ -68,7 +62,6 @@ static const struct column csi_node_columns[] = {
     COLUMN_NAME,
     { "Drivers", "integer", "How many drivers have registered on the node." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void csi_node_cells(const struct object *o, struct cells *c)
@@ -78,15 +71,14 @@ static void csi_node_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind csi_node_table = { csi_node_columns, csi_node_cells };
+const struct table_kind csi_node_table = { COLUMNS(csi_node_columns), csi_node_cells };
 
 static const struct column csi_capacity_columns[] = {
     COLUMN_NAME,
     { "Created At", "date", "When the object was created, in UTC." },
-    { 0 },
 };
 
-/* The API server has no columns of its own for this kind: these are those of any kind without. */
+/* The stock server has no columns for this kind: these are the default ones. */
 static void csi_capacity_cells(const struct object *o, struct cells *c)
 {
     cell_text(c, o->name);
@@ -95,7 +87,7 @@ static void csi_capacity_cells(const struct object *o, struct cells *c)
     cell_close(c);
 }
 
-const struct table_kind csi_capacity_table = { csi_capacity_columns, csi_capacity_cells };
+const struct table_kind csi_capacity_table = { COLUMNS(csi_capacity_columns), csi_capacity_cells };
 
 /* --- VolumeSnapshot --- */
 
@@ -109,7 +101,6 @@ static const struct column snapshot_columns[] = {
     { "SnapshotContent", "string", "The content that the snapshot is bound to." },
     { "CreationTime", "date", "Time since the storage took the snapshot." },
     COLUMN_DATE_AGE,
-    { 0 },
 };
 
 static void cell_ready(struct cells *c, bool has_ready, bool is_ready)
@@ -146,7 +137,7 @@ static void snapshot_cells(const struct object *o, struct cells *c)
     cell_date(c, o->created);
 }
 
-const struct table_kind snapshot_table = { snapshot_columns, snapshot_cells };
+const struct table_kind snapshot_table = { COLUMNS(snapshot_columns), snapshot_cells };
 
 /* --- VolumeSnapshotContent, VolumeSnapshotClass --- */
 
@@ -160,7 +151,6 @@ static const struct column snapshot_content_columns[] = {
     { "VolumeSnapshot", "string", "Name of the snapshot that the content is bound to." },
     { "VolumeSnapshotNamespace", "string", "Namespace of the snapshot that the content is bound to." },
     COLUMN_DATE_AGE,
-    { 0 },
 };
 
 static void cell_deletion_policy(struct cells *c, bool deletes)
@@ -186,14 +176,14 @@ static void snapshot_content_cells(const struct object *o, struct cells *c)
     cell_date(c, o->created);
 }
 
-const struct table_kind snapshot_content_table = { snapshot_content_columns, snapshot_content_cells };
+const struct table_kind snapshot_content_table = { COLUMNS(snapshot_content_columns),
+                                                   snapshot_content_cells };
 
 static const struct column snapshot_class_columns[] = {
     COLUMN_NAME,
     { "Driver", "string", "The driver that takes the snapshots of this class." },
     { "DeletionPolicy", "string", "What becomes of contents of this class when their snapshots are gone." },
     COLUMN_DATE_AGE,
-    { 0 },
 };
 
 static void snapshot_class_cells(const struct object *o, struct cells *c)
@@ -206,4 +196,4 @@ static void snapshot_class_cells(const struct object *o, struct cells *c)
     cell_date(c, o->created);
 }
 
-const struct table_kind snapshot_class_table = { snapshot_class_columns, snapshot_class_cells };
+const struct table_kind snapshot_class_table = { COLUMNS(snapshot_class_columns), snapshot_class_cells };

@@ -1,4 +1,4 @@
-/* Between table.c and the kinds' files: columns, and the cells of a row under way. */
+/* Shared by table.c and the kinds' files: columns, and the cells of the row being written. */
 #ifndef BERTH_APISERVER_TABLE_INT_H
 #define BERTH_APISERVER_TABLE_INT_H
 
@@ -14,20 +14,18 @@ struct column {
     const char *name;
     const char *type; /* "string", "boolean", "integer", "date" */
     const char *description;
-    int priority;       /* 1: for -o wide alone */
+    int priority;       /* 1: only for -o wide */
     const char *format; /* "name" for the column that names the object; NULL for none */
 };
 
-#define COLUMN_NAME                                                                           \
-    {                                                                                         \
-        "Name", "string", "Name of the object, unique for its kind and namespace.", 0, "name" \
-    }
-#define COLUMN_AGE                                            \
-    {                                                         \
-        "Age", "string", "Time since the object was made.", 0 \
-    }
+/* clang-format off */
+#define COLUMN_NAME { "Name", "string", "Name of the object, unique for its kind and namespace.", 0, "name" }
+#define COLUMN_AGE { "Age", "string", "Time since the object was made.", 0 }
+#define COLUMN_DATE_AGE { "Age", "date", "Time since the object was made.", 0 } /* of custom resources */
+/* clang-format on */
+#define COLUMNS(table) (table), ARRAY_LEN(table)
 
-/* The view of an object whose kind has been told by its table; every view begins with the object. */
+/* The decoded object whose kind is known from its table; every one begins with the object. */
 #define VIEW_OF(o, view) ((const struct view *)(const void *)(o))
 
 struct cells {
@@ -36,10 +34,11 @@ struct cells {
 };
 
 struct table_kind {
-    const struct column *columns; /* ends with a NULL name */
-    /* Writes as many cells as there are columns. */
+    const struct column *columns;
+    size_t columns_count;
+    /* Writes one cell per column. */
     void (*write_cells)(const struct object *o, struct cells *c);
-    /* Writes a row's member "conditions" and returns true; false for none. NULL for never any. */
+    /* Writes a row's member "conditions" and returns true; false for none. NULL: never any. */
     void (*write_conditions)(const struct object *o, struct buf *out);
 };
 
@@ -51,18 +50,18 @@ extern const struct table_kind config_map_table, secret_table, service_account_t
 extern const struct table_kind service_table, endpoints_table, endpoint_slice_table;
 
 void cell_text(struct cells *c, const char *text);
-/* The fallback in place of "". */
+/* Writes the fallback instead of "". */
 void cell_text_or(struct cells *c, const char *text, const char *fallback);
-/* null in place of "": what a custom resource's column says of a field that is not there. */
+/* Writes null instead of "": as columns of custom resources do for a missing field. */
 void cell_text_or_null(struct cells *c, const char *text);
 void cell_int(struct cells *c, int64_t value);
 void cell_bool(struct cells *c, bool value);
 void cell_null(struct cells *c);
 void cell_quantity(struct cells *c, const struct quantity *q);
-/* How long ago that was: "5m"; "<unknown>" for no time. */
+/* Time since then: "5m"; "<unknown>" for no time. */
 void cell_age(struct cells *c, struct timestamp t);
 
-/* A text in pieces: open, any of the others and what cannot need escapes straight into c->out, close. */
+/* A text in pieces: open, any of the others and text without escapes directly into c->out, close. */
 void cell_open(struct cells *c);
 void cell_add(struct cells *c, const char *text);
 void cell_close(struct cells *c);

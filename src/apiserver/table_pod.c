@@ -1,9 +1,8 @@
-/* Cells of pods: how far a pod has come, told in a word, from the statuses of its containers.
+/* Cells of pods: the status of a pod in one word, from the statuses of its containers.
  *
  * While init containers run the word is about the first that is not done ("Init:1/3", "Init:Error"),
- * afterwards about the containers proper. Containers are looked up by name; a pod that makes that dear (tens
- * of thousands of init containers or gates, which nobody has) is not looked at to its end: see
- * LOOKUP_STEPS_MAX. */
+ * afterwards about the regular containers. Containers are looked up by name; a pod that makes this expensive
+ * (tens of thousands of init containers or gates) is not evaluated completely: see LOOKUP_STEPS_MAX. */
 #include "apiserver/table_int.h"
 
 #include <inttypes.h>
@@ -12,7 +11,7 @@
 #include "api/json_out.h"
 #include "api/pod.h"
 
-/* Comparisons of names a row may cost. Enough for hundreds of containers in any order. */
+/* Limit of name comparisons per row. Enough for hundreds of containers in any order. */
 #define LOOKUP_STEPS_MAX 100000
 
 static const struct column pod_columns[] = {
@@ -25,21 +24,20 @@ static const struct column pod_columns[] = {
     { "Node", "string", "The node that the pod runs on.", 1 },
     { "Nominated Node", "string", "The node where room is being made for the pod.", 1 },
     { "Readiness Gates", "string", "How many of the pod's further conditions of readiness hold.", 1 },
-    { 0 },
 };
 
-/* The word for the status column, in pieces: most are a reason somebody else gave. */
+/* The word of the status column, in pieces: most are reasons from other components. */
 struct status_word {
     const char *prefix; /* "Init:" or "" */
     const char *text;
     bool has_number;
     int64_t number;
-    uint32_t total; /* "number/total"; 0 for the number alone */
+    uint32_t total; /* "number/total"; 0 for the number only */
 };
 
 struct restarts {
     int64_t count;
-    struct timestamp last; /* when the latest of the runs before ended; zero for none */
+    struct timestamp last; /* end of the last previous run; zero for none */
 };
 
 struct pod_summary {
@@ -60,7 +58,7 @@ static bool word_is(const struct status_word *w, const char *text)
     return !w->prefix[0] && !w->has_number && strcmp(w->text, text) == 0;
 }
 
-/* Of a container that has ended: its reason, else how it ended. */
+/* For a terminated container: its reason, otherwise how it ended. */
 static struct status_word word_of_end(const char *prefix, const struct pod_container_status *s)
 {
     if (s->reason[0])
@@ -89,7 +87,7 @@ static uint32_t count_containers(const struct pod *p, enum container_kind kind)
     return count;
 }
 
-/* An init container that keeps running counts with the containers proper. */
+/* A sidecar counts with the regular containers. */
 static uint32_t count_lasting(const struct pod *p)
 {
     uint32_t count = count_containers(p, CONTAINER_REGULAR);
@@ -132,8 +130,8 @@ static struct status_word word_of_init(const struct pod_summary *sum, uint32_t i
     };
 }
 
-/* True when one is not done yet: the status is about it then. Restarts of those that keep running are counted
- * apart as well: they outlast the initialization. */
+/* True when one is not done: the status is about it then. Restarts of sidecars are also counted separately,
+ * since they outlast the initialization. */
 static bool sum_up_init(struct pod_summary *sum, struct restarts *lasting)
 {
     const struct pod *p = sum->pod;
@@ -156,9 +154,9 @@ static bool sum_up_init(struct pod_summary *sum, struct restarts *lasting)
     return false;
 }
 
-/* --- Containers proper --- */
+/* --- Regular containers --- */
 
-/* From the last to the first, so that of several the first has the last word. */
+/* From the last to the first, so that the first one decides. */
 static void sum_up_regular(struct pod_summary *sum)
 {
     const struct pod *p = sum->pod;
@@ -179,13 +177,13 @@ static void sum_up_regular(struct pod_summary *sum)
             sum->ready++;
         }
     }
-    /* One container is done while others run: the pod as a whole is not. */
+    /* One container is done while others run: the pod is not. */
     if (has_running && word_is(&sum->status, "Completed"))
         sum->status =
             word_of("", condition_status(&p->conditions, "Ready") == CONDITION_TRUE ? "Running" : "NotReady");
 }
 
-/* --- The whole --- */
+/* --- All containers --- */
 
 static bool is_gated(const struct pod *p)
 {
@@ -196,8 +194,8 @@ static bool is_gated(const struct pod *p)
     return false;
 }
 
-/* The node has mounted its volumes, and nothing there runs its containers: a phase without a word on either
- * would be Pending for ever. Of nodes that set the condition alone: Berth's. */
+/* The node has mounted the volumes, and nothing there runs containers: otherwise the status would be Pending
+ * forever. Only nodes of Berth set the condition. */
 static bool is_ready_for_containers(const struct pod *p)
 {
     return (p->phase == POD_PENDING || p->phase == POD_PHASE_UNSET) && !p->reason[0] &&
@@ -300,7 +298,7 @@ static void pod_cells(const struct object *o, struct cells *c)
     cell_gates(c, &sum);
 }
 
-/* For a client that hides what has ended. */
+/* For clients that hide terminated pods. */
 static void pod_conditions(const struct object *o, struct buf *out)
 {
     const struct pod *p = pod_of(o);
@@ -318,4 +316,4 @@ static void pod_conditions(const struct object *o, struct buf *out)
     json_out_end_array(out);
 }
 
-const struct table_kind pod_table = { pod_columns, pod_cells, pod_conditions };
+const struct table_kind pod_table = { COLUMNS(pod_columns), pod_cells, pod_conditions };

@@ -16,7 +16,7 @@ static void cell_access_modes(struct cells *c, unsigned modes)
     cell_close(c);
 }
 
-/* What is on its way out is shown as that, whatever its phase. */
+/* An object that is being deleted is Terminating, in any phase. */
 static void cell_phase(struct cells *c, const struct object *o, const char *phase)
 {
     cell_text(c, o->is_deleting ? "Terminating" : phase);
@@ -36,7 +36,6 @@ static const struct column volume_columns[] = {
     { "Reason", "string", "Why the volume is in its status, in a word." },
     COLUMN_AGE,
     { "VolumeMode", "string", "Whether the volume is a file system or a block device.", 1 },
-    { 0 },
 };
 
 static void cell_claim(struct cells *c, const struct claim_ref *claim)
@@ -68,7 +67,7 @@ static void volume_cells(const struct object *o, struct cells *c)
     cell_text(c, volume_mode_names[v->mode]);
 }
 
-const struct table_kind volume_table = { volume_columns, volume_cells };
+const struct table_kind volume_table = { COLUMNS(volume_columns), volume_cells };
 
 /* --- PersistentVolumeClaim --- */
 
@@ -82,10 +81,9 @@ static const struct column claim_columns[] = {
     { "VolumeAttributesClass", "string", "The class of attributes that the claim asks for." },
     COLUMN_AGE,
     { "VolumeMode", "string", "Whether the claim is for a file system or a block device.", 1 },
-    { 0 },
 };
 
-/* What a claim has got is told only once it names a volume; then nothing is told as 0. */
+/* The capacity and modes of a claim are shown once it names a volume; a missing capacity is 0 then. */
 static void claim_cells(const struct object *o, struct cells *c)
 {
     const struct claim *claim = claim_of(o);
@@ -105,7 +103,7 @@ static void claim_cells(const struct object *o, struct cells *c)
     cell_text(c, volume_mode_names[claim->mode]);
 }
 
-const struct table_kind claim_table = { claim_columns, claim_cells };
+const struct table_kind claim_table = { COLUMNS(claim_columns), claim_cells };
 
 /* --- StorageClass, VolumeAttributesClass --- */
 
@@ -116,7 +114,6 @@ static const struct column class_columns[] = {
     { "VolumeBindingMode", "string", "Whether claims are bound at once or when a pod first needs them." },
     { "AllowVolumeExpansion", "string", "Whether volumes of this class may grow." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void class_cells(const struct object *o, struct cells *c)
@@ -135,13 +132,12 @@ static void class_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind class_table = { class_columns, class_cells };
+const struct table_kind class_table = { COLUMNS(class_columns), class_cells };
 
 static const struct column attributes_class_columns[] = {
     COLUMN_NAME,
     { "DriverName", "string", "The driver that knows these attributes." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void attributes_class_cells(const struct object *o, struct cells *c)
@@ -151,7 +147,8 @@ static void attributes_class_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind attributes_class_table = { attributes_class_columns, attributes_class_cells };
+const struct table_kind attributes_class_table = { COLUMNS(attributes_class_columns),
+                                                   attributes_class_cells };
 
 /* --- VolumeAttachment --- */
 
@@ -162,7 +159,6 @@ static const struct column attachment_columns[] = {
     { "Node", "string", "The node to attach it to." },
     { "Attached", "boolean", "Whether it is attached." },
     COLUMN_AGE,
-    { 0 },
 };
 
 static void attachment_cells(const struct object *o, struct cells *c)
@@ -177,4 +173,4 @@ static void attachment_cells(const struct object *o, struct cells *c)
     cell_age(c, o->created);
 }
 
-const struct table_kind attachment_table = { attachment_columns, attachment_cells };
+const struct table_kind attachment_table = { COLUMNS(attachment_columns), attachment_cells };

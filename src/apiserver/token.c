@@ -1,3 +1,4 @@
+/* Issues tokens for service accounts: checks the request and the bound object, and signs the token. */
 #include "apiserver/token.h"
 
 #include <string.h>
@@ -8,44 +9,45 @@
 #include "apiserver/jwt.h"
 #include "apiserver/node_restriction.h"
 #include "apiserver/server.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "base/cleanup.h"
 
 #define TOKEN_AUDIENCES_MAX 64
 
 static const struct kind_info token_kind = { .name = "TokenRequest", .group = "authentication.k8s.io" };
 
-/* The object, or ERR_NOT_FOUND in the API's words. */
-static const struct object *find(const struct token_order *q, enum kind kind, const char *name,
-                                 struct status_info *about, struct error *err)
+/* The object, or ERR_NOT_FOUND with the stock message. */
+static const struct object *find_object(const struct token_order *q, enum kind kind, const char *name,
+                                        struct status_info *about, struct error *err)
 {
     const char *ns = kind_info(kind)->is_namespaced ? q->ns : "";
-    const struct object *o = q->facts->get(q->facts->ctx, kind, ns, name);
+    const struct object *o = q->lookup->get(q->lookup->ctx, kind, ns, name);
     char quoted[ERROR_MSG_BYTES_MAX];
 
     if (!o) {
         (void)error_set(err, ERR_NOT_FOUND, "%s %s not found", kind_info(kind)->plural,
-                        quote(quoted, sizeof quoted, str_of(name)));
+                        quote_text(quoted, sizeof quoted, str_of(name)));
         *about = (struct status_info){ .has_details = true, .name = name, .kind = kind_info(kind)->plural };
     }
     return o;
 }
 
-static int read_audiences(struct decoder *x, json_ref spec, struct texts *ret)
+static int read_audiences(struct decoder *decoder, json_ref spec, struct texts *ret)
 {
     static const char *const api[] = { JWT_ISSUER };
-    json_ref list = json_get(x->d, spec, "audiences");
+    json_ref list = json_get(decoder->d, spec, "audiences");
 
-    if (json_count(x->d, list) > TOKEN_AUDIENCES_MAX)
-        return error_set(x->err, ERR_BAD_REQUEST, "a token has at most %d audiences", TOKEN_AUDIENCES_MAX);
-    if (json_count(x->d, list) == 0) {
+    if (json_count(decoder->d, list) > TOKEN_AUDIENCES_MAX)
+        return error_set(decoder->err, ERR_BAD_REQUEST, "a token has at most %d audiences",
+                         TOKEN_AUDIENCES_MAX);
+    if (json_count(decoder->d, list) == 0) {
         *ret = (struct texts){ api, ARRAY_LEN(api) };
         return 0;
     }
-    if (json_type(x->d, list) != JSON_ARRAY)
-        return error_set(x->err, ERR_BAD_REQUEST, "spec.audiences is not a list");
-    *ret = decode_texts(x, spec, "audiences");
-    return x->r;
+    if (json_type(decoder->d, list) != JSON_ARRAY)
+        return error_set(decoder->err, ERR_BAD_REQUEST, "spec.audiences is not a list");
+    *ret = decode_texts(decoder, spec, "audiences");
+    return decoder->r;
 }
 
 static int read_seconds(const struct json *d, json_ref spec, struct field_errors *errors, int64_t *ret,
@@ -69,7 +71,7 @@ static int read_seconds(const struct json *d, json_ref spec, struct field_errors
     return 0;
 }
 
-/* --- What the token is bound to --- */
+/* --- The bound object --- */
 
 static enum kind bound_kind(const char *api_version, const char *kind)
 {
@@ -91,7 +93,7 @@ static int check_bound(const struct token_order *q, const struct jwt_bound *b, c
                          "Operation cannot be fulfilled on %s %s: the UID in the bound object reference (%s) "
                          "does not match the UID in record. The object might have been deleted and then "
                          "recreated",
-                         o->kind->name, quote(quoted, sizeof quoted, str_of(b->name)), b->uid);
+                         o->kind->name, quote_text(quoted, sizeof quoted, str_of(b->name)), b->uid);
     if (b->kind != KIND_POD)
         return 0;
     if (strcmp(pod_account(pod_of(o)), q->account) != 0)
@@ -99,33 +101,34 @@ static int check_bound(const struct token_order *q, const struct jwt_bound *b, c
             err, ERR_BAD_REQUEST,
             "cannot bind token for serviceaccount %s to pod running with different serviceaccount "
             "name.",
-            quote(quoted, sizeof quoted, str_of(q->account)));
+            quote_text(quoted, sizeof quoted, str_of(q->account)));
     return 0;
 }
 
-static int read_bound(const struct token_order *q, struct decoder *x, json_ref spec, struct jwt_bound *ret,
-                      struct status_info *about)
+static int read_bound(const struct token_order *q, struct decoder *decoder, json_ref spec,
+                      struct jwt_bound *ret, struct status_info *about)
 {
-    json_ref ref = json_get(x->d, spec, "boundObjectRef");
-    const char *api_version = decode_text(x, ref, "apiVersion"), *kind = decode_text(x, ref, "kind");
+    json_ref ref = json_get(decoder->d, spec, "boundObjectRef");
+    const char *api_version = decode_text(decoder, ref, "apiVersion"),
+               *kind = decode_text(decoder, ref, "kind");
     struct jwt_bound b = {
         .kind = bound_kind(api_version, kind),
-        .name = decode_text(x, ref, "name"),
-        .uid = decode_text(x, ref, "uid"),
+        .name = decode_text(decoder, ref, "name"),
+        .uid = decode_text(decoder, ref, "uid"),
     };
     const struct object *o;
     int r;
 
     *ret = (struct jwt_bound){ .kind = KIND_COUNT, .name = "", .uid = "" };
-    if (x->r < 0 || json_type(x->d, ref) != JSON_OBJECT)
-        return x->r;
+    if (decoder->r < 0 || json_type(decoder->d, ref) != JSON_OBJECT)
+        return decoder->r;
     if (b.kind == KIND_COUNT)
-        return error_set(x->err, ERR_BAD_REQUEST, "cannot bind token to object of type %s%s, Kind=%s",
+        return error_set(decoder->err, ERR_BAD_REQUEST, "cannot bind token to object of type %s%s, Kind=%s",
                          strchr(api_version, '/') ? "" : "/", api_version, kind);
-    o = find(q, b.kind, b.name, about, x->err);
+    o = find_object(q, b.kind, b.name, about, decoder->err);
     if (!o)
         return -ERR_NOT_FOUND;
-    r = check_bound(q, &b, o, x->err);
+    r = check_bound(q, &b, o, decoder->err);
     if (r < 0)
         return r;
     b.uid = o->uid;
@@ -133,7 +136,7 @@ static int read_bound(const struct token_order *q, struct decoder *x, json_ref s
     return 0;
 }
 
-/* --- The answer --- */
+/* --- The response --- */
 
 static json_ref answer_spec(struct json *d, json_ref spec, const struct jwt *t)
 {
@@ -149,8 +152,8 @@ static json_ref answer_spec(struct json *d, json_ref spec, const struct jwt *t)
     return out;
 }
 
-static json_ref answer(const struct token_order *q, struct json *d, json_ref spec, const struct jwt *t,
-                       struct str token)
+static json_ref fill_answer(const struct token_order *q, struct json *d, json_ref spec, const struct jwt *t,
+                            struct str token)
 {
     json_ref root = json_new_object(d), meta = json_new_object(d), status = json_new_object(d);
 
@@ -172,7 +175,7 @@ json_ref token_make(const struct token_order *q, struct json *d, json_ref body, 
 {
     _cleanup_(buf_done_p) struct buf token = BUF_INIT(JWT_BYTES_MAX);
     struct decoder x = { .d = d, .arena = q->arena, .err = err };
-    const struct object *account = find(q, KIND_SERVICE_ACCOUNT, q->account, about, err);
+    const struct object *account = find_object(q, KIND_SERVICE_ACCOUNT, q->account, about, err);
     struct jwt t = { .ns = q->ns, .account = q->account, .issued = q->now.seconds };
     json_ref spec = json_get(d, body, "spec"), root;
     int64_t seconds;
@@ -185,12 +188,12 @@ json_ref token_make(const struct token_order *q, struct json *d, json_ref body, 
     t.expires = t.issued + seconds;
     if (jwt_sign(&t, q->key, &token, err) < 0)
         return 0;
-    root = answer(q, d, spec, &t, buf_str(&token));
+    root = fill_answer(q, d, spec, &t, buf_str(&token));
     return json_check(d, err) < 0 ? 0 : root;
 }
 
-/* Nodes ask for the tokens of their pods. */
-static int check_node(struct call *c, const struct facts *facts, struct json *d, json_ref body,
+/* Nodes request the tokens of their pods. */
+static int check_node(struct call *c, const struct access_lookup *lookup, struct json *d, json_ref body,
                       struct error *err)
 {
     struct access access;
@@ -202,18 +205,18 @@ static int check_node(struct call *c, const struct facts *facts, struct json *d,
     };
 
     access_of_call(c, &access);
-    return node_restriction(c->user, &w, facts, err);
+    return node_restriction(c->user, &w, lookup, err);
 }
 
 void token_answer(struct call *c, struct json *d, json_ref body)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
-    const struct facts facts = store_facts(c->server->store);
+    const struct access_lookup lookup = store_lookup(c->server->store);
     struct status_info about = { 0 };
     struct error err = { 0 };
     json_ref root = 0;
     struct token_order q = {
-        .facts = &facts,
+        .lookup = &lookup,
         .ns = call_copy(c, c->route.ns),
         .account = call_copy(c, c->route.name),
         .now = timestamp_of_ns(clock_real_ns(c->server->clock)),
@@ -222,7 +225,7 @@ void token_answer(struct call *c, struct json *d, json_ref body)
 
     if (!c->server->authenticator) {
         (void)error_set(&err, ERR_UNSUPPORTED, "this server issues no tokens");
-    } else if (check_node(c, &facts, d, body, &err) == 0) {
+    } else if (check_node(c, &lookup, d, body, &err) == 0) {
         q.key = authenticator_token_key(c->server->authenticator);
         root = token_make(&q, d, body, &errors, &about, &err);
     }

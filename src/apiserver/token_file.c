@@ -1,3 +1,5 @@
+/* Reads the file of static tokens (CSV) and finds a token in it. Errors never contain the contents of a line.
+ * A search compares every token completely. */
 #include "apiserver/token_file.h"
 
 #include <limits.h>
@@ -33,7 +35,8 @@ struct token_file *token_file_free(struct token_file *f)
     return NULL;
 }
 
-/* A field in quotes, of which *at is the first; leaves *at behind the last. False when it never ends. */
+/* A quoted field; *at is its first quote, and after it the position after its last. False when the quote is
+ * not closed. */
 static bool quoted_field(struct str line, size_t *at, struct buf *out)
 {
     for (size_t i = *at + 1; i < line.len; i++) {
@@ -50,19 +53,19 @@ static bool quoted_field(struct str line, size_t *at, struct buf *out)
     return false;
 }
 
-/* The next field, with *at on its first character; leaves *at behind its comma, or behind the line. NULL on
- * success, else what is wrong. */
+/* The next field, from *at; *at is after its comma, or after the line, when it returns. NULL on success,
+ * otherwise the error. */
 static const char *next_field(struct str line, size_t *at, struct buf *out)
 {
     if (*at < line.len && line.s[*at] == '"') {
         if (!quoted_field(line, at, out))
             return "a quote is not closed";
         if (*at < line.len && line.s[*at] != ',')
-            return "something follows a closing quote";
+            return "text after a closing quote";
     }
     while (*at < line.len && line.s[*at] != ',') {
         if (line.s[*at] == '"')
-            return "a quote stands inside a field";
+            return "a quote inside a field that is not quoted";
         buf_add_char(out, line.s[(*at)++]);
     }
     (*at)++;
@@ -95,7 +98,7 @@ static const char *split_line(struct str line, struct arena *a, struct str field
 
     for (size_t at = 0; at <= line.len && !wrong; count++) {
         if (count == TOKEN_FIELDS_MAX)
-            return "there are more than four fields: groups stand in one, in quotes";
+            return "more than four fields: write all groups in one quoted field";
         buf_clear(&field);
         wrong = next_field(line, &at, &field);
         fields[count] = (struct str){ arena_dup(a, buf_str(&field)), field.len };
@@ -117,7 +120,7 @@ static int add_line(struct token_file *f, struct str line, size_t number, struct
     const char *wrong;
 
     if (memchr(line.s, '\0', line.len))
-        return error_set(err, ERR_INVALID, "line %zu: it holds a NUL byte", number);
+        return error_set(err, ERR_INVALID, "line %zu: contains a NUL byte", number);
     wrong = split_line(line, &f->arena, fields, &count);
     if (f->arena.failed)
         return arena_check(&f->arena, err);
@@ -164,7 +167,7 @@ int token_file_parse(struct str text, struct token_file **ret, struct error *err
     return r;
 }
 
-/* Whoever can read the file can act as everybody in it. */
+/* A user who can read the file can act as every user in it. */
 static void warn_of_mode(const char *path)
 {
     _cleanup_(buf_done_p) struct buf fix = BUF_INIT(PATH_MAX + 16);
@@ -192,7 +195,7 @@ int token_file_load(const char *path, struct token_file **ret, struct error *err
     return r < 0 ? error_wrap(err, "cannot use '%s'", path) : 0;
 }
 
-/* Looks at every byte, however early they differ. */
+/* Compares every byte, wherever they differ. */
 static bool is_same_secret(struct str a, struct str b)
 {
     volatile unsigned char different = 0;

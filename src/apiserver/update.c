@@ -1,14 +1,14 @@
-/* PUT on an object or one of its parts. */
+/* PUT of an object or a subresource: preconditions, then the common part of writes (object_write.h). */
 #include "apiserver/admission.h"
+#include "apiserver/object_write.h"
 #include "apiserver/read.h"
-#include "apiserver/write.h"
 
 #include "api/uid.h"
 
-static void fail_uid(struct write *w, struct str uid)
+static void fail_uid(struct object_write *w, struct str uid)
 {
     struct call *c = w->c;
-    struct buf resource = BUF_INIT(512);
+    _cleanup_(buf_done_p) struct buf resource = BUF_INIT(512);
     struct error err;
 
     kind_resource(w->kind, &resource);
@@ -19,23 +19,22 @@ static void fail_uid(struct write *w, struct str uid)
         "precondition: %.*s, UID in object meta: %s",
         buf_cstr(&resource), STR_ARG(c->route.name), w->kind->plural, STR_ARG(c->route.name), STR_ARG(uid),
         w->old_object->uid);
-    buf_done(&resource);
     call_fail_resource(c, &err, c->route.name);
 }
 
-static void fail_version_missing(struct write *w)
+static void fail_version_missing(struct object_write *w)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
     struct field_path meta = path_child(NULL, "metadata"), at = path_child(&meta, "resourceVersion");
     struct kind_info named = *w->kind;
 
     errors_invalid(&errors, &at, "0", "must be specified for an update");
-    named.name = w->kind->plural; /* the API names the resource here, not the kind */
+    named.name = w->kind->plural; /* the stock message has the resource here, not the kind */
     call_fail_invalid(w->c, &named, w->c->route.name, &errors);
 }
 
-/* A version in the body is a condition. */
-static bool check_version(struct write *w)
+/* A resourceVersion in the body is a precondition. */
+static bool check_version(struct object_write *w)
 {
     struct str version = json_get_text(w->d, json_get(w->d, w->object, "metadata"), "resourceVersion");
     struct error err;
@@ -59,7 +58,7 @@ static bool check_version(struct write *w)
     return false;
 }
 
-bool write_check_preconditions(struct write *w)
+bool write_check_preconditions(struct object_write *w)
 {
     struct str uid = json_get_text(w->d, json_get(w->d, w->object, "metadata"), "uid");
 
@@ -72,7 +71,7 @@ bool write_check_preconditions(struct write *w)
 
 void write_update(struct call *c)
 {
-    struct write *w = write_begin(c, "UpdateOptions");
+    struct object_write *w = write_begin(c, "UpdateOptions");
 
     if (!w || !body_read_object(c, w->kind, w->options.validation, w->d, &w->object))
         return;

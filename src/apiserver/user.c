@@ -1,3 +1,4 @@
+/* Users and groups: constructors and tests. Users are immutable and live in the arena of their call. */
 #include "apiserver/user.h"
 
 #include <string.h>
@@ -36,7 +37,7 @@ struct str user_node(const struct user *u)
     return (struct str){ name.s + prefix, name.len - prefix };
 }
 
-/* The groups and one more, unless it is there. */
+/* The groups and one more, without duplicates. */
 static const char *const *groups_new(struct arena *a, const char *const *groups, const char *added)
 {
     static const char *const none[] = { NULL };

@@ -1,10 +1,10 @@
-/* Users and groups by name, and how a user is put together. */
+/* Names of users and groups, and constructors of users. */
 #ifndef BERTH_APISERVER_USER_H
 #define BERTH_APISERVER_USER_H
 
 #include <stdbool.h>
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 #include "base/arena.h"
 #include "base/str.h"
 
@@ -27,12 +27,11 @@ extern const struct user user_anonymous; /* in system:unauthenticated */
 
 bool user_is_in(const struct user *u, const char *group);
 bool user_is_anonymous(const struct user *u);
-/* The name of the node that the user is: system:node:NAME in system:nodes. "" for everybody else. */
+/* The node name of a user that is a node: system:node:NAME in system:nodes. "" for all others. */
 struct str user_node(const struct user *u);
 
-/* A copy in the arena with system:authenticated among its groups; the anonymous one gets
- * system:unauthenticated instead. NULL when there is no memory. groups may be NULL; extra is taken as it
- * is. */
+/* A copy in the arena with system:authenticated among its groups; the anonymous user gets
+ * system:unauthenticated instead. NULL without memory. groups may be NULL; extra is borrowed. */
 const struct user *user_new(struct arena *a, const char *name, const char *uid, const char *const *groups,
                             const struct user_extra *extra);
 /* system:serviceaccount:NS:NAME with its groups. */

@@ -1,27 +1,25 @@
-/* One watch: where it starts, how it catches up, when it says that nothing happened, how it ends.
+/* One watch: its start, catching up, bookmarks, and its end.
  *
- * A watch that begins with what there is, or in the past, is not filled beforehand: its client pulls, and
+ * A watch that begins with existing objects, or in the past, is not filled beforehand: its client pulls, and
  * each pull that finds the queue empty reads the next few objects or events from the store. So it costs the
- * same whether there are ten objects or a million. What it reads is as of one revision; should the client be
- * so slow that the store forgets it, the watch ends with 410 or is cut. Once it has seen everything it is
- * live. */
+ * same for ten objects and for a million. All of them are of one revision; if the client is so slow that the
+ * store no longer has it, the watch ends with 410 or is closed. A watch that has caught up is live. */
 #include "apiserver/watch.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "apiserver/await.h"
 #include "apiserver/list_options.h"
+#include "apiserver/list_walk.h"
 #include "apiserver/server.h"
-#include "apiserver/walk.h"
 #include "apiserver/watch_int.h"
 #include "base/mutant.h"
 
-/* How much one pull reads ahead. */
+/* Read ahead per pull. */
 #define REFILL_LINES_MAX 64
 #define REFILL_BYTES_MAX ((size_t)256 << 10)
-/* The same where nothing is written: most objects are in the store anyway. Far enough below the queue's bound
- * for one object more. */
+/* The same for objects that need no text: most objects are in the store anyway. Low enough below the queue's
+ * limit for one object more. */
 #define REFILL_OBJECTS_MAX 512
 #define REFILL_OBJECTS_BYTES_MAX ((size_t)4 << 20)
 
@@ -30,7 +28,7 @@
 #define TIMEOUT_NS_MIN (1800 * NS_PER_S)
 
 #define SELECTION_BYTES_MAX ((size_t)1 << 20)
-/* Most watches have a namespace or a name at most, and there are thousands of them. */
+/* Most watches select at most a namespace or a name, and there are thousands of them. */
 #define SELECTION_BYTES_USUAL 128
 
 /* --- Catching up --- */
@@ -42,31 +40,24 @@ static bool is_filled(const struct watch *w)
     return w->queue.count >= REFILL_LINES_MAX || w->queue.bytes >= REFILL_BYTES_MAX;
 }
 
-/* Behind the last one: the name and the NUL that ends it come after it and before every other. */
-static void initial_from(const struct watch *w, struct str *ret_ns, struct str *ret_name)
-{
-    *ret_ns = w->last ? str_of(w->last->ns) : STR_LIT("");
-    *ret_name = w->last ? (struct str){ w->last->name, strlen(w->last->name) + 1 } : STR_LIT("");
-}
-
 static int send_objects(struct watch *w, bool *ret_is_through, struct error *err)
 {
-    struct str from_ns, from_name;
+    /* After the last object: its name followed by NUL sorts after it and before any other. */
+    struct str from_ns = w->last ? str_of(w->last->ns) : STR_LIT("");
+    struct str from_name = w->last ? (struct str){ w->last->name, strlen(w->last->name) + 1 } : STR_LIT("");
     const struct object *o;
-    struct walk walk;
-    int r;
+    struct list_walk walk;
+    int r = list_walk_begin(&walk, w->all->server->store, w->resource, &w->selection, from_ns, from_name,
+                            w->position, err);
 
-    initial_from(w, &from_ns, &from_name);
-    r = walk_begin(&walk, w->all->server->store, w->resource, &w->selection, from_ns, from_name, w->position,
-                   err);
     if (r < 0)
         return r;
-    while (r == 0 && !is_filled(w) && (o = walk_next(&walk))) {
+    while (r == 0 && !is_filled(w) && (o = list_walk_next(&walk))) {
         r = watch_send_initial(w, o);
         (void)object_unref(w->last);
         w->last = object_ref(o);
     }
-    walk_done(&walk);
+    list_walk_done(&walk);
     if (r < 0)
         return error_no_memory(err);
     *ret_is_through = !is_filled(w);
@@ -78,7 +69,7 @@ static int refill_initial(struct watch *w, struct error *err)
     bool is_through = true;
     int r = 0;
 
-    if (w->position > 0) /* at revision 0 there was nothing */
+    if (w->position > 0) /* there are no objects at revision 0 */
         r = send_objects(w, &is_through, err);
     if (r < 0 || !is_through)
         return r;
@@ -96,16 +87,16 @@ struct replaying {
 
 static bool replay_event(void *ctx, const struct store_event *ev)
 {
-    struct replaying *x = ctx;
-    struct watch *w = x->watch;
+    struct replaying *replay = ctx;
+    struct watch *w = replay->watch;
     struct watch_change change;
 
-    if (watch_sees(w, ev, &change)) {
-        x->r = watch_send_change(w, ev, change);
-        watches_forget_event(w->all);
+    if (watch_match_event(w, ev, &change)) {
+        replay->r = watch_send_change(w, ev, change);
+        watches_drop_encodings(w->all);
     }
     w->position = ev->revision;
-    return x->r == 0 && !is_filled(w);
+    return replay->r == 0 && !is_filled(w);
 }
 
 static int refill_replay(struct watch *w, struct error *err)
@@ -128,18 +119,6 @@ static bool is_lagging(const struct watch *w)
     return w->all && (w->state == WATCH_INITIAL || w->state == WATCH_REPLAY);
 }
 
-static void refill(struct watch *w)
-{
-    struct error err;
-    int r = w->state == WATCH_INITIAL ? refill_initial(w, &err) : refill_replay(w, &err);
-
-    if (r == 0)
-        return;
-    /* What was queued before is good; what is missing is said. */
-    watch_send_error(w, &err);
-    watch_set_state(w, WATCH_ENDED);
-}
-
 /* --- The stream --- */
 
 static struct watch *watch_of(struct stream *s)
@@ -149,8 +128,15 @@ static struct watch *watch_of(struct stream *s)
 
 static void watch_fill(struct watch *w)
 {
-    while (w->queue.count == 0 && is_lagging(w))
-        refill(w);
+    struct error err;
+
+    while (w->queue.count == 0 && is_lagging(w)) {
+        if ((w->state == WATCH_INITIAL ? refill_initial(w, &err) : refill_replay(w, &err)) == 0)
+            continue;
+        /* Queued lines are valid; the error follows them. */
+        watch_send_error(w, &err);
+        watch_set_state(w, WATCH_ENDED);
+    }
 }
 
 static bool is_over(const struct watch *w)
@@ -183,7 +169,7 @@ int watch_next(struct stream *s, struct watch_line **ret)
     return 1;
 }
 
-/* Of what it reads ahead nobody else has a line. A live watch shares its lines and has bounds of its own. */
+/* Lines that are read ahead are not shared. A live watch shares its lines and has its own limits. */
 static size_t watch_held(const struct stream *s)
 {
     const struct watch *w = watch_of((struct stream *)(uintptr_t)s);
@@ -210,7 +196,7 @@ static void watch_close(struct stream *s)
     (void)watch_free(watch_of(s));
 }
 
-/* --- Its clock --- */
+/* --- Timers --- */
 
 static uint64_t next_bookmark_ns(const struct watch *w, uint64_t now_ns)
 {
@@ -227,8 +213,8 @@ static void watch_arm(struct watch *w, uint64_t now_ns)
     timer_arm(&w->timer, w->bookmark_at_ns < w->ends_at_ns ? w->bookmark_at_ns : w->ends_at_ns);
 }
 
-/* Everything the store has told is behind what is queued, whatever kind it was of. A watch that lags hears
- * nothing: it has other things to read. */
+/* All commits that the store has reported, of any kind, are in the queue or before it. A lagging watch gets
+ * no bookmarks: it has other lines to send. */
 static void send_bookmark(struct watch *w)
 {
     int64_t revision = w->position > w->all->settled ? w->position : w->all->settled;
@@ -254,34 +240,24 @@ static void on_timer(void *ctx)
     send_bookmark(w);
 }
 
-/* A client that does not say when comes back at another time than all the others. */
-static uint64_t timeout_ns(struct watches *all, const struct list_options *o)
-{
-    if (o->timeout_seconds)
-        return (uint64_t)o->timeout_seconds * NS_PER_S;
-    return TIMEOUT_NS_MIN + rng_below(&all->rng, TIMEOUT_NS_MIN);
-}
-
-/* --- The start --- */
-
-static enum watch_state first_state(const struct list_options *o, int64_t newest)
-{
-    if (o->initial == INITIAL_SENT || (o->initial == INITIAL_UNSET && o->revision == 0))
-        return WATCH_INITIAL;
-    return o->revision && o->revision < newest ? WATCH_REPLAY : WATCH_LIVE;
-}
+/* --- Start --- */
 
 static void watch_start(struct watch *w, struct watches *all, const struct list_options *o)
 {
     uint64_t now_ns = loop_now_ns(all->server->loop);
     int64_t newest = store_revision(all->server->store);
 
-    w->state = first_state(o, newest);
+    if (o->initial == INITIAL_SENT || (o->initial == INITIAL_UNSET && o->revision == 0))
+        w->state = WATCH_INITIAL;
+    else
+        w->state = o->revision && o->revision < newest ? WATCH_REPLAY : WATCH_LIVE;
     w->position = w->state == WATCH_INITIAL || o->revision == 0 ? newest : o->revision;
     w->selection = o->selection;
     w->has_bookmarks = o->has_bookmarks;
     w->marks_initial_end = o->has_bookmarks && o->initial == INITIAL_SENT;
-    w->ends_at_ns = now_ns + timeout_ns(all, o);
+    /* Clients without a timeout reconnect at random times, not all at once. */
+    w->ends_at_ns = now_ns + (o->timeout_seconds ? (uint64_t)o->timeout_seconds * NS_PER_S
+                                                 : TIMEOUT_NS_MIN + rng_below(&all->rng, TIMEOUT_NS_MIN));
     watch_add(all, w);
     timer_init(&w->timer, all->server->loop, on_timer, w);
     watch_arm(w, now_ns);
@@ -320,7 +296,7 @@ static bool may_watch(struct call *c)
     return true;
 }
 
-/* The options are read once more, into memory of the watch: the call goes before it. */
+/* Reads the options again, into memory of the watch: the call is freed first. */
 static void watch_begin(struct call *c)
 {
     _cleanup_(watch_free_p) struct watch *w = NULL;
@@ -347,6 +323,6 @@ void watch_serve(struct call *c)
 
     if (!list_options_read(c, /* is_watch= */ true, &c->arena, &o))
         return;
-    /* What there is must not be older than asked for; what happens later the stream itself may wait for. */
+    /* Initial objects must not be older than requested; for later events the stream itself waits. */
     await_revision(c, o.initial == INITIAL_SENT ? o.revision : 0, watch_begin);
 }

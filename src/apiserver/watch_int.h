@@ -1,5 +1,5 @@
-/* What a watch is, for watch.c (one stream: where it starts, its clock, its end) and watches.c (all of them:
- * what the store says, fanned out). */
+/* Shared by watch.c (one stream: start, timers, end) and watches.c (all of them: commits of the store, fanned
+ * out). */
 #ifndef BERTH_APISERVER_WATCH_INT_H
 #define BERTH_APISERVER_WATCH_INT_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 #include "apiserver/render.h"
 #include "apiserver/selection.h"
 #include "apiserver/watch.h"
@@ -17,39 +17,39 @@
 #include "io/loop.h"
 #include "store/store.h"
 
-/* A watch that has to catch up reads the store bit by bit, as fast as its client reads, and keeps nothing in
- * between; only one that is live is sent to as things happen, and queues what its client has yet to read. */
+/* A watch that catches up reads the store in small steps, as fast as its client reads, and keeps nothing in
+ * between; only a live one gets events as they happen, and queues what its client has not read yet. */
 enum watch_state {
-    WATCH_INITIAL, /* sends what there is */
-    WATCH_REPLAY,  /* sends what the history has since then */
+    WATCH_INITIAL, /* sends existing objects */
+    WATCH_REPLAY,  /* sends events from the history */
     WATCH_LIVE,
-    WATCH_ENDED, /* sends what it holds and no more */
+    WATCH_ENDED, /* sends its queue and no more */
     WATCH_STATE_COUNT,
 };
 
-/* What happened to one object, as one watch sees it. */
+/* A change of one object from the perspective of one watch. */
 struct watch_change {
     enum watch_event_type type;
-    bool has_left; /* DELETED although it exists: it is no longer selected */
+    bool has_left; /* DELETED although it exists: no longer selected */
 };
 
 struct watch {
     struct stream stream;
-    struct watches *all; /* NULL when the server is gone */
+    struct watches *all; /* NULL when the server was freed */
     TAILQ_ENTRY(watch) link;
-    TAILQ_ENTRY(watch) awake; /* when it is to be woken */
+    TAILQ_ENTRY(watch) awake; /* in the list of watches to wake */
     enum watch_state state;
     bool is_awake;
-    bool wants_columns; /* no event of the Table has been sent yet */
+    bool wants_columns; /* no Table event has been sent yet */
     bool has_bookmarks;
     bool marks_initial_end;
-    bool wants_objects; /* its lines about objects are the objects */
+    bool wants_objects; /* gets objects instead of text */
     const struct resource *resource;
     struct view view;
-    struct arena arena; /* of the selection */
+    struct arena arena; /* memory of the selection */
     struct selection selection;
-    int64_t position;    /* nothing up to here is to be sent any more */
-    struct object *last; /* sent last, while it sends what there is: that goes on behind it */
+    int64_t position;    /* everything up to here was sent or need not be */
+    struct object *last; /* last initial object sent: the watch continues after it */
     struct watch_queue queue;
     struct timer timer;
     uint64_t ends_at_ns;
@@ -58,7 +58,7 @@ struct watch {
 
 TAILQ_HEAD(watch_list, watch);
 
-/* A line for one kind of view, or the object itself, as long as the event it is of is being told. */
+/* A line in one view, or the object itself, cached while its event is delivered. */
 struct encoding {
     const struct resource *resource;
     enum shape shape;
@@ -76,37 +76,37 @@ struct watches {
     struct watch_list live[KIND_COUNT];
     struct watch_list lagging; /* WATCH_INITIAL, WATCH_REPLAY */
     struct watch_list ended;
-    struct watch_list awake; /* to be woken when all of a batch is told */
+    struct watch_list awake; /* to be woken at the end of a batch */
     size_t count;
-    int64_t settled; /* everything up to here was told */
+    int64_t settled; /* everything up to here was delivered */
     VEC(struct encoding) encodings;
-    struct object *left; /* the state before, with the revision of the event at hand; NULL until needed */
+    struct object *left; /* the previous version, with the revision of the current event; NULL until needed */
     struct rng rng;
     uint64_t cut_count;
     uint64_t events_count[KIND_COUNT];
 };
 
-/* Puts a new watch among the others, in its state. */
+/* Adds a new watch, in its state. */
 void watch_add(struct watches *all, struct watch *w);
-/* Takes it out of every list; w->all is NULL then. */
+/* Removes it from every list; w->all is NULL then. */
 void watch_remove(struct watch *w);
 void watch_set_state(struct watch *w, enum watch_state next);
 
-/* How the event looks to the watch; false when it is none of its business. */
-bool watch_sees(const struct watch *w, const struct store_event *ev, struct watch_change *ret);
-/* Queues a line for an event that the watch sees. */
+/* The change that the watch must send; false when it is not affected. */
+bool watch_match_event(const struct watch *w, const struct store_event *ev, struct watch_change *ret);
+/* Queues a line for an event that affects the watch. */
 int watch_send_change(struct watch *w, const struct store_event *ev, struct watch_change change);
-/* The same for an object that is there. */
+/* The same for an existing object. */
 int watch_send_initial(struct watch *w, const struct object *o);
 int watch_send_bookmark(struct watch *w, int64_t revision, bool ends_initial_events);
 void watch_send_error(struct watch *w, const struct error *e);
-/* What was kept for the event told last is worth nothing for the next. */
-void watches_forget_event(struct watches *all);
+/* Drops the cached lines of the last event. */
+void watches_drop_encodings(struct watches *all);
 
 void watch_wake(struct watch *w);
-/* Its client does not read, or it cannot be told what happened: the connection is closed. */
+/* Its client does not read, or an event could not be queued: closes the connection. */
 void watch_cut(struct watch *w);
-/* It sends what it holds, then ends cleanly. */
+/* Sends its queue, then ends cleanly. */
 void watch_end(struct watch *w);
 
 #endif

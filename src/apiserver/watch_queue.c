@@ -1,3 +1,4 @@
+/* The queue of lines of one watch: a ring of references to shared lines, limited in lines and bytes. */
 #include "apiserver/watch_queue.h"
 
 #include <stdlib.h>
@@ -93,7 +94,7 @@ static int queue_grow(struct watch_queue *q)
 
 int watch_queue_push(struct watch_queue *q, struct watch_line *l)
 {
-    /* A line alone may be of any size: the objects' own limit bounds it. */
+    /* A single line may have any size: the limit of objects bounds it. */
     if (q->count && (q->count >= WATCH_QUEUE_LINES_MAX || l->len > WATCH_QUEUE_BYTES_MAX - q->bytes))
         return -ERR_TOO_LARGE;
     if (q->count == q->cap && queue_grow(q) < 0)

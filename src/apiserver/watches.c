@@ -1,20 +1,21 @@
-/* From the store's events to the watches' queues.
+/* Distributes the store's events to the watches' queues.
  *
- * For every commit the live watches of that kind are asked, in the order they came, whether they see it:
- * namespace and name first, then selectors. The line is encoded when the first of them does, and shared by
- * all that want it in the same form: a commit costs one encoding a form, and a pointer a watch. When the
- * store has told all of a batch, the watches that got something are woken, once each.
+ * For every commit the live watches of that kind are checked in the order of their start: namespace and name
+ * first, then selectors. The line is encoded for the first watch that needs it, and shared by all with the
+ * same view: a commit costs one encoding per view, and one pointer per watch. After the last event of a batch
+ * the watches that got something are woken, once each.
  *
- * A queue that is full means a client that does not read: it is cut off, and must come back and ask again.
- * The same goes for one that is so slow to catch up that history has left it behind. */
+ * A full queue means a client that does not read: its watch is closed, and it must start again. So is one
+ * that catches up so slowly that the history no longer has its position. */
 #include "apiserver/watch_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/list_walk.h"
 #include "apiserver/server.h"
-#include "apiserver/walk.h"
+#include "base/reach.h"
 
 /* --- The lists --- */
 
@@ -61,6 +62,7 @@ void watch_remove(struct watch *w)
 void watch_set_state(struct watch *w, enum watch_state next)
 {
     assert(next > w->state);
+    reach_move(REACH_SERVER_WATCH, WATCH_STATE_COUNT, w->state, next);
     if (w->all)
         TAILQ_REMOVE(watch_list_of(w), w, link);
     w->state = next;
@@ -78,7 +80,7 @@ void watch_wake(struct watch *w)
         w->stream.wake(&w->stream);
 }
 
-/* Later, with the others. */
+/* Wakes it later, with the others. */
 static void watch_mark_awake(struct watch *w)
 {
     if (w->is_awake)
@@ -128,7 +130,7 @@ static struct rendering watch_rendering(const struct watch *w)
     };
 }
 
-/* What stands in the server's buffer as a line; NULL when there is no memory. */
+/* The server's buffer as a line; NULL without memory. */
 static struct watch_line *line_of_text(struct watches *all)
 {
     const struct buf *text = &all->server->text;
@@ -136,7 +138,7 @@ static struct watch_line *line_of_text(struct watches *all)
     return text->failed ? NULL : watch_line_new(buf_str(text));
 }
 
-/* The same for a watch whose caller wants the object. */
+/* The same for a caller that wants the object. */
 static struct watch_line *line_of_itself(const struct rendering *r, enum watch_event_type type,
                                          const struct object *o)
 {
@@ -158,9 +160,9 @@ static struct watch_line *line_of_object(const struct watch *w, enum watch_event
     return line_of_text(w->all);
 }
 
-/* The object as it was before, with the revision at which it left the selection. Stored text is canonical:
- * the first resourceVersion in it is the object's own, and only names and the uid stand before. NULL when
- * there is no memory. */
+/* The previous version of the object, with the revision at which it left the selection. Stored text is
+ * canonical: the first resourceVersion in it is the object's own, and only names and the uid precede it. NULL
+ * without memory. */
 static const struct object *watches_left(struct watches *all, const struct store_event *ev)
 {
     static const char key[] = "\"resourceVersion\":\"";
@@ -171,7 +173,7 @@ static const struct object *watches_left(struct watches *all, const struct store
     if (all->left)
         return all->left;
     at = memmem(ev->old->text.s, ev->old->text.len, key, sizeof key - 1);
-    assert(at); /* the store has none without */
+    assert(at); /* every stored object has one */
     at += sizeof key - 1;
     end = strchr(at, '"');
     assert(end);
@@ -192,7 +194,8 @@ static bool encoding_fits(const struct encoding *e, const struct watch *w, enum 
            e->wants_objects == w->wants_objects && strcmp(e->shape_version, w->view.shape_version) == 0;
 }
 
-static struct watch_line *encode(struct watch *w, const struct store_event *ev, struct watch_change change)
+static struct watch_line *encode_event(struct watch *w, const struct store_event *ev,
+                                       struct watch_change change)
 {
     struct watches *all = w->all;
     const struct object *o = change.has_left ? watches_left(all, ev) : ev->object;
@@ -200,7 +203,7 @@ static struct watch_line *encode(struct watch *w, const struct store_event *ev, 
     return o ? line_of_object(w, change.type, o) : NULL;
 }
 
-/* The line of an event for a watch, from the others' when one had the same; NULL when there is no memory. */
+/* The line of an event for a watch, shared if another watch had the same; NULL without memory. */
 static struct watch_line *encoding_get(struct watch *w, const struct store_event *ev,
                                        struct watch_change change)
 {
@@ -218,13 +221,13 @@ static struct watch_line *encoding_get(struct watch *w, const struct store_event
     for (size_t i = 0; i < all->encodings.count; i++)
         if (encoding_fits(&all->encodings.items[i], w, change.type))
             return watch_line_ref(all->encodings.items[i].line);
-    made.line = encode(w, ev, change);
+    made.line = encode_event(w, ev, change);
     if (made.line && vec_push(&all->encodings, made) == 0)
-        (void)watch_line_ref(made.line); /* one for the list, one for the caller */
+        (void)watch_line_ref(made.line); /* one reference for the list, one for the caller */
     return made.line;
 }
 
-void watches_forget_event(struct watches *all)
+void watches_drop_encodings(struct watches *all)
 {
     for (size_t i = 0; i < all->encodings.count; i++)
         (void)watch_line_unref(all->encodings.items[i].line);
@@ -242,7 +245,7 @@ static int watch_push(struct watch *w, struct watch_line *line)
     return r;
 }
 
-/* The same for something that happened to an object. */
+/* The same for an event about an object. */
 static int watch_push_event(struct watch *w, struct watch_line *line)
 {
     int r = watch_push(w, line);
@@ -254,14 +257,14 @@ static int watch_push_event(struct watch *w, struct watch_line *line)
     return r;
 }
 
-bool watch_sees(const struct watch *w, const struct store_event *ev, struct watch_change *ret)
+bool watch_match_event(const struct watch *w, const struct store_event *ev, struct watch_change *ret)
 {
     bool was, is;
 
     if (ev->revision <= w->position || !selection_may_have(&w->selection, ev->object))
         return false;
-    was = ev->old && selection_wants(&w->selection, ev->old);
-    is = !ev->is_delete && selection_wants(&w->selection, ev->object);
+    was = ev->old && selection_matches(&w->selection, ev->old);
+    is = !ev->is_delete && selection_matches(&w->selection, ev->object);
     if (is)
         *ret = (struct watch_change){ .type = was ? WATCH_MODIFIED : WATCH_ADDED };
     else
@@ -292,10 +295,10 @@ void watch_send_error(struct watch *w, const struct error *e)
 {
     buf_clear(&w->all->server->text);
     render_watch_error(e, &w->all->server->text);
-    (void)watch_push(w, line_of_text(w->all)); /* without it the stream still ends */
+    (void)watch_push(w, line_of_text(w->all)); /* without memory the stream still ends */
 }
 
-/* --- What the store says --- */
+/* --- Events of the store --- */
 
 static void on_event(void *ctx, const struct store_event *ev)
 {
@@ -304,15 +307,15 @@ static void on_event(void *ctx, const struct store_event *ev)
     struct watch_change change;
 
     for (w = TAILQ_FIRST(&all->live[ev->object->kind->kind]); w; w = next) {
-        next = TAILQ_NEXT(w, link); /* cutting moves w to another list */
-        if (!watch_sees(w, ev, &change))
+        next = TAILQ_NEXT(w, link); /* closing moves w to another list */
+        if (!watch_match_event(w, ev, &change))
             continue;
         if (watch_send_change(w, ev, change) < 0)
             watch_cut(w);
         else
             watch_mark_awake(w);
     }
-    watches_forget_event(all);
+    watches_drop_encodings(all);
 }
 
 static void on_settled(void *ctx, int64_t revision)
@@ -330,7 +333,7 @@ static void on_settled(void *ctx, int64_t revision)
     watches_wake(all);
 }
 
-/* --- All of them --- */
+/* --- All watches --- */
 
 int watches_new(struct apiserver *s, struct watches **ret, struct error *err)
 {
@@ -370,7 +373,7 @@ static void watches_each(struct watches *all, void (*fn)(struct watch *w))
     }
 }
 
-/* The carrier has it yet, and frees it. */
+/* The carrier still has it, and frees it. */
 static void watch_orphan(struct watch *w)
 {
     timer_disarm(&w->timer);
@@ -383,7 +386,7 @@ struct watches *watches_free(struct watches *all)
         return NULL;
     store_unwatch(all->server->store, &all->watcher);
     watches_each(all, watch_orphan);
-    watches_forget_event(all);
+    watches_drop_encodings(all);
     vec_done(&all->encodings);
     free(all);
     return NULL;

@@ -1,3 +1,5 @@
+/* Checks the headers that browsers send (Host, Origin, Sec-Fetch-Site, Content-Type) against the names of the
+ * server. Costs one pass over the headers. */
 #include "apiserver/web_guard.h"
 
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 #include "io/certs.h"
 
 #define LOCALHOST "localhost"
-/* Enough of a header's value to recognize it in a message. */
+/* Limit of a header's value in a message. */
 #define QUOTED_BYTES 160
 
 struct web_guard {
@@ -45,7 +47,7 @@ static bool is_same_nocase(struct str a, struct str b)
 
 /* --- Hosts --- */
 
-/* The parts of HOST[:PORT]. The port is empty when there is none; an IPv6 address is without its brackets. */
+/* HOST[:PORT]. The port is empty if missing; an IPv6 address is without brackets. */
 struct authority {
     struct str host;
     struct str port;
@@ -80,7 +82,7 @@ static bool authority_parse(struct str text, struct authority *ret)
     return ret->host.len > 0 && is_port(ret->port);
 }
 
-/* localhost and all below it: no name server may resolve them to another machine. */
+/* localhost and all names below it: name servers must not resolve them to another machine. */
 static bool is_loopback_name(struct str name)
 {
     struct str end = name;
@@ -101,7 +103,7 @@ static bool is_own_host(const struct web_guard *g, struct call *c, const struct 
     if (is_ip && (socket_ip_is_loopback(&ip) || memcmp(&ip, &c->local_ip, sizeof ip) == 0))
         return true;
     if (name.s[name.len - 1] == '.')
-        name.len--; /* the same name, written to its end */
+        name.len--; /* the same name with a trailing dot */
     if (is_loopback_name(name))
         return true;
     return g->cert && name.len > 0 && cert_covers(g->cert, call_copy(c, name));
@@ -130,7 +132,7 @@ static bool is_own_origin(const struct call *c, struct str origin, const struct 
 
 /* --- Requests --- */
 
-/* What a browser says of the page that a request is from. */
+/* The headers with which a browser describes the page that a request is from. */
 struct web_headers {
     struct str origin;
     struct str site;
@@ -155,32 +157,28 @@ static void note_header(void *ctx, struct str name, struct str value)
         h->is_from_browser = true;
 }
 
-static bool refuse(struct call *c, int code, const char *reason, const char *message)
-{
-    call_fail_status(c, &(struct status_info){ .code = code, .reason = reason, .message = message });
-    return false;
-}
-
 static bool refuse_host(struct call *c, struct str host)
 {
     char quoted[QUOTED_BYTES];
 
-    return refuse(c, 403, "Forbidden",
-                  call_text(c,
-                            "the request's Host %s is not a name of this server: use a loopback address, the "
-                            "address that the server listens on, or a name in its certificate",
-                            quote(quoted, sizeof quoted, host)));
+    return call_refuse(
+        c, 403, "Forbidden", false,
+        call_text(c,
+                  "the request's Host %s is not a name of this server: use a loopback address, the "
+                  "address that the server listens on, or a name in its certificate",
+                  quote_text(quoted, sizeof quoted, host)));
 }
 
 static bool refuse_page(struct call *c, const char *header, struct str value)
 {
     char quoted[QUOTED_BYTES];
 
-    return refuse(c, 403, "Forbidden",
-                  call_text(c,
-                            "the request was made by a web page of another origin (%s: %s): only pages of "
-                            "this server may use it from a browser",
-                            header, quote(quoted, sizeof quoted, value)));
+    return call_refuse(
+        c, 403, "Forbidden", false,
+        call_text(c,
+                  "the request was made by a web page of another origin (%s: %s): only pages of "
+                  "this server may use it from a browser",
+                  header, quote_text(quoted, sizeof quoted, value)));
 }
 
 static bool site_is_allowed(const struct call *c, struct str site)
@@ -201,10 +199,10 @@ bool web_guard_admits(const struct web_guard *g, struct call *c)
     host = c->carrier->header(c, "Host");
     c->carrier->each_header(c, note_header, &h);
     if (!host.s && !h.is_from_browser)
-        return true; /* HTTP/1.0: the carrier refuses every other request without Host */
+        return true; /* HTTP/1.0: the carrier refuses all other requests without Host */
     if (!host.s || !authority_parse(host, &own))
-        return refuse(c, 400, "BadRequest",
-                      "the request's Host is not a name or address with or without a port");
+        return call_refuse(c, 400, "BadRequest", false,
+                           "the request's Host is not a name or address with or without a port");
     if (!is_own_host(g, c, &own))
         return refuse_host(c, host);
     if (h.origins > 1 || (h.origins == 1 && !is_own_origin(c, h.origin, &own)))
@@ -213,8 +211,8 @@ bool web_guard_admits(const struct web_guard *g, struct call *c)
         return refuse_page(c, "Sec-Fetch-Site", h.site);
     if (h.is_from_browser && (c->body.len > 0 || c->body_is_too_large) &&
         call_header(c, "Content-Type").len == 0)
-        return refuse(
-            c, 415, "UnsupportedMediaType",
+        return call_refuse(
+            c, 415, "UnsupportedMediaType", false,
             "the body of a request from a browser needs a Content-Type, for example application/json");
     return true;
 }

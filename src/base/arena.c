@@ -1,3 +1,8 @@
+/* Bump allocation from a list of blocks, the newest first.
+ *
+ * Allocations are never moved or freed singly, so a pointer is valid until arena_clear() or arena_done(). An
+ * allocation is O(1) apart from a new block, and blocks double in size, so there are few of them. What is
+ * left of a block when the next one is added is not used again. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -6,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With its header in what malloc() keeps ready for each thread, 1032 bytes: most requests need one block. */
+/* Block and header are 1032 bytes, which malloc() serves from its cache per thread. Most requests need one
+ * block. */
 #define ARENA_FIRST_BYTES 1000
 #define ARENA_ALIGN 8 /* pointers and 64-bit integers; nothing here is a long double */
 
@@ -63,10 +69,10 @@ void arena_reserve(struct arena *a, size_t bytes)
 
     if (a->failed || bytes > a->used_max || (b && b->cap - b->used >= bytes))
         return;
-    (void)arena_add_block(a, bytes); /* a failure shows in the next allocation */
+    (void)arena_add_block(a, bytes); /* best effort: the next allocation reports a failure */
 }
 
-/* Where a block began nothing had to be padded; in one block it might. */
+/* The beginning of a block needs no padding. In one single block the same allocation may need some. */
 size_t arena_packed_bytes(const struct arena *a)
 {
     size_t bytes = a->taken;
@@ -121,7 +127,7 @@ void *arena_array(struct arena *a, size_t count, size_t bytes)
     return arena_alloc(a, count * bytes);
 }
 
-/* Texts need no alignment: they are packed behind one another. */
+/* Texts need no alignment and are packed without gaps. */
 char *arena_dup(struct arena *a, struct str s)
 {
     char *at = s.len < SIZE_MAX ? arena_take(a, s.len + 1, 1) : NULL;

@@ -1,7 +1,8 @@
-/* Memory that is released all at once: one request's scratch, one object's strings.
+/* Memory that is released all at once: the scratch of one request, the strings of one object.
  *
- * Allocation is a pointer bump; blocks grow by doubling. Structs come zeroed and aligned to 8 bytes, texts
- * packed. A failure sticks, as in buf.h: later calls return NULL and arena_check() tells. */
+ * Allocation advances a pointer; blocks grow by doubling. Structs are zeroed and aligned to 8 bytes, texts
+ * are packed. Failures are sticky, as in buf.h: later calls return NULL, and arena_check() returns the error.
+ */
 #ifndef BERTH_BASE_ARENA_H
 #define BERTH_BASE_ARENA_H
 
@@ -24,13 +25,12 @@ struct arena {
 #define ARENA_INIT(max) ((struct arena){ .used_max = (max) })
 
 void arena_done(struct arena *a);
-/* Forgets everything handed out; keeps the newest block for reuse. */
+/* Releases everything that was allocated, but keeps the newest block for reuse. */
 void arena_clear(struct arena *a);
 
-/* Sees to it that the next `bytes` bytes come from one block. Best effort. */
+/* Makes the next `bytes` bytes come from one block. Best effort. */
 void arena_reserve(struct arena *a, size_t bytes);
-/* The size of one block that would hold all that was handed out so far, handed out again in the same order.
- */
+/* The size of one block that could hold all allocations so far, made again in the same order. */
 size_t arena_packed_bytes(const struct arena *a);
 
 void *arena_alloc(struct arena *a, size_t bytes);

@@ -1,8 +1,10 @@
+/* Token bucket arithmetic. Tokens are refilled whenever the bucket is used, so no timer is needed and every
+ * call is O(1). Time that goes backwards is ignored. */
 #include "base/bucket.h"
 
 #include <assert.h>
 
-static void refill(struct bucket *b, uint64_t now_ns)
+static void bucket_refill(struct bucket *b, uint64_t now_ns)
 {
     if (now_ns <= b->at_ns)
         return;
@@ -19,12 +21,12 @@ void bucket_init(struct bucket *b, double qps, unsigned burst, uint64_t now_ns)
     *b = (struct bucket){ .per_ns = qps / 1e9, .burst = burst, .tokens = burst, .at_ns = now_ns };
 }
 
-/* Sums of many small refills fall short of a whole token by what rounding took. */
+/* Rounding makes the sum of many small refills slightly less than a whole token. */
 #define ALMOST_ONE (1.0 - 1e-9)
 
 bool bucket_take(struct bucket *b, uint64_t now_ns)
 {
-    refill(b, now_ns);
+    bucket_refill(b, now_ns);
     if (b->tokens < ALMOST_ONE)
         return false;
     b->tokens -= 1;
@@ -33,14 +35,14 @@ bool bucket_take(struct bucket *b, uint64_t now_ns)
 
 uint64_t bucket_reserve(struct bucket *b, uint64_t now_ns)
 {
-    refill(b, now_ns);
+    bucket_refill(b, now_ns);
     b->tokens -= 1;
     if (b->tokens >= ALMOST_ONE - 1)
         return 0;
     return (uint64_t)(-b->tokens / b->per_ns + 0.5);
 }
 
-void bucket_give_back(struct bucket *b)
+void bucket_release(struct bucket *b)
 {
     b->tokens += 1;
     if (b->tokens > b->burst)

@@ -1,3 +1,6 @@
+/* The growing byte buffer. Capacity doubles, so an addition is O(1) amortized. `room` is what the inline fast
+ * path of buf.h compares with: it is 0 after a failure, so a failed buffer always takes the slow path, which
+ * does nothing. */
 #include "base/buf.h"
 
 #include <assert.h>
@@ -18,7 +21,7 @@ void buf_done(struct buf *b)
     *b = BUF_INIT(b->len_max);
 }
 
-/* What fits in front of the NUL and below the ceiling. */
+/* The bytes that fit before the NUL and below the limit. */
 static void buf_set_room(struct buf *b)
 {
     size_t fits = b->cap ? b->cap - 1 : 0;
@@ -50,7 +53,7 @@ void buf_fail(struct buf *b, enum err code)
     b->room = 0;
 }
 
-/* Makes room for `more` bytes and the NUL behind them; false when it has failed. */
+/* Makes room for `more` bytes and a NUL after them. False when the buffer has failed. */
 static bool buf_reserve(struct buf *b, size_t more)
 {
     size_t cap = b->cap ? b->cap : BUF_FIRST_BYTES;
@@ -173,7 +176,7 @@ char *buf_take(struct buf *b)
     char *data;
 
     if (!b->failed && !b->data)
-        buf_add(b, "", 0); /* an empty text is still a text; a failure shows below */
+        buf_add(b, "", 0); /* allocates for an empty text too; a failure is checked below */
     if (b->failed)
         return NULL;
     data = b->data;

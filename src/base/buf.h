@@ -1,8 +1,8 @@
-/* A growing byte buffer that knows its ceiling.
+/* A growing byte buffer with a size limit.
  *
- * A failure (past the ceiling, or no memory) sticks: later additions do nothing. Additions return nothing, so
- * a writer adds freely and calls buf_check() (or reads `failed`) once at the end. While it has not failed the
- * contents are NUL-terminated. */
+ * Failures (limit exceeded, out of memory) are sticky: later additions do nothing. Additions return nothing;
+ * a writer calls buf_check() (or reads `failed`) once at the end. Until a failure the contents are
+ * NUL-terminated. */
 #ifndef BERTH_BASE_BUF_H
 #define BERTH_BASE_BUF_H
 
@@ -16,7 +16,7 @@
 struct buf {
     char *data; /* never NULL after the first addition; NUL-terminated */
     size_t len;
-    size_t room; /* how far len may go in the memory at hand; 0 after a failure */
+    size_t room; /* how large len may become without allocating; 0 after a failure */
     size_t cap;
     size_t len_max;
     enum err failed; /* ERR_NONE, ERR_TOO_LARGE or ERR_NO_MEMORY */
@@ -25,50 +25,51 @@ struct buf {
 /* An empty buffer that may grow to len_max bytes. Allocates nothing yet. */
 #define BUF_INIT(max) ((struct buf){ .len_max = (max) })
 
-/* A buffer on the caller's memory of so many bytes, one of which is the NUL's: it fails with ERR_TOO_LARGE
- * where another would grow. Not to be released or given away. */
+/* A buffer on the caller's memory of `bytes` bytes, NUL included. It fails with ERR_TOO_LARGE instead of
+ * growing. Must not be released or passed on. */
 #define BUF_ON(memory, bytes) \
     ((struct buf){ .data = (memory), .room = (bytes)-1, .cap = (bytes), .len_max = (bytes)-1 })
 
 void buf_init(struct buf *b, size_t len_max);
 void buf_done(struct buf *b);
 
-/* Empty again and without failure; the memory stays. */
+/* Empties the buffer and clears its failure; keeps the memory. */
 void buf_clear(struct buf *b);
 
-/* Takes off what stands behind the first len bytes. It has not failed, and len is no more than it has. */
+/* Truncates the contents to len bytes. The buffer must not have failed, and len must not exceed its length.
+ */
 void buf_cut(struct buf *b, size_t len);
 
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_cstr(struct buf *b, const char *s);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* No more than len_max bytes of s: of a longer one the two ends, cut between characters, with "…" for what is
- * left out. What a message begins with says where, what it ends with says why. */
+/* Adds at most len_max bytes of s. Of a longer text it adds the beginning and the end, cut between
+ * characters, with "…" between them: messages begin with the place and end with the reason. */
 void buf_add_ends(struct buf *b, struct str s, size_t len_max);
 void buf_addv(struct buf *b, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Room for len more bytes at the returned place, already counted in b->len; NULL when there is none. */
+/* Appends len uninitialised bytes and returns where they begin; NULL on failure. */
 static inline char *buf_grow(struct buf *b, size_t len);
 static inline void buf_add(struct buf *b, const void *data, size_t len);
 static inline void buf_add_char(struct buf *b, char c);
 
-/* Makes the buffer fail, as an addition that failed does: for a writer whose own part failed. */
+/* Makes the buffer fail as a failed addition does: for a writer that fails for another reason. */
 void buf_fail(struct buf *b, enum err code);
 
 /* 0, or the failure as an error that names `what` ("request body"). */
 int buf_check(const struct buf *b, const char *what, struct error *err);
 
-/* The contents as a C string ("" when empty). Borrowed: gone with the next addition. */
+/* The contents as a C string ("" when empty). Borrowed: valid until the next addition. */
 const char *buf_cstr(const struct buf *b);
 struct str buf_str(const struct buf *b);
 
-/* Gives the contents away (malloc'd, NUL-terminated) and leaves b empty; NULL when b has failed. */
+/* Returns the contents (malloc'd, NUL-terminated) and leaves b empty; NULL when b has failed. */
 char *buf_take(struct buf *b);
 
-/* Behind buf_grow(): what does not fit the memory at hand. */
+/* The slow path of buf_grow(): the memory at hand is too small. */
 char *buf_grow_slowly(struct buf *b, size_t len);
 
-/* Writers add a few bytes at a time, so the case that nearly always holds is inline. */
+/* Inline, because writers add a few bytes at a time and these nearly always fit. */
 static inline char *buf_grow(struct buf *b, size_t len)
 {
     char *at;

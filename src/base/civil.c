@@ -1,6 +1,6 @@
-/* Both ways count days from 0000-03-01. A year that begins in March has its leap day at the very end, so the
- * months' lengths up to any month do not depend on the year; and every date of the range comes out
- * positive. */
+/* Conversions between dates and seconds. Both directions count days from 0000-03-01: in a year that begins in
+ * March the leap day comes last, so the number of days before a month does not depend on the year. Every date
+ * of the range gives a positive count. All functions are O(1). */
 #include "base/civil.h"
 
 #define SECONDS_PER_DAY 86400
@@ -16,8 +16,7 @@ static int civil_min(int a, int b)
     return a < b ? a : b;
 }
 
-/* Days from March 1 to the first of the month, March being 0: months of 31, 30, 31, 30, 31 days, over and
- * over. */
+/* Days from March 1 to the first day of the month; March is 0. Lengths repeat: 31, 30, 31, 30, 31 days. */
 static int civil_days_before_month(int month_from_march)
 {
     return (153 * month_from_march + 2) / 5;
@@ -41,8 +40,8 @@ static void civil_set_date(int days, struct civil *ret)
     int part, month;
 
     days %= DAYS_PER_400_YEARS;
-    /* The longer last century and the longer last year of four have one day more than their share: hence the
-     * limits. */
+    /* The last century of 400 years and the last year of four have one extra day, so the quotient is limited.
+     */
     part = civil_min(days / DAYS_PER_100_YEARS, 3);
     year += part * 100;
     days -= part * DAYS_PER_100_YEARS;

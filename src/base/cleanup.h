@@ -1,7 +1,7 @@
-/* Release written at birth, giving away made visible, and the two or three macros every file wants.
+/* Cleanup of local variables on scope exit, and a few macros that every file uses.
  *
- * A cleanup variable starts at NULL (or -1) and is released on every way out of its scope; TAKE() on the last
- * line hands the value over. */
+ * A cleanup variable starts as NULL (or -1) and is released on every way out of its scope. TAKE() on the last
+ * line passes the value to the caller. */
 #ifndef BERTH_BASE_CLEANUP_H
 #define BERTH_BASE_CLEANUP_H
 

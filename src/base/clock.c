@@ -1,3 +1,4 @@
+/* The clock interface, and the manual clock of tests and the simulator. */
 #include "base/clock.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* Time as a parameter: who needs it is handed a clock.
+/* Time as a parameter: functions that need the time get a clock.
  *
- * Monotonic time counts from an unspecified start and never goes back: deadlines, backoff, durations. Real
- * time is the wall's, in nanoseconds since 1970-01-01T00:00:00Z, and may jump: timestamps for people and
- * objects. */
+ * Monotonic time counts from an unspecified start and never decreases: for deadlines, backoff and durations.
+ * Real time is the wall clock, in nanoseconds since 1970-01-01T00:00:00Z, and may jump: for timestamps in
+ * logs and objects. */
 #ifndef BERTH_BASE_CLOCK_H
 #define BERTH_BASE_CLOCK_H
 
@@ -28,8 +28,8 @@ static inline int64_t clock_real_ns(const struct clock *c)
     return c->real_ns(c->ctx);
 }
 
-/* A clock that stands until it is moved: tests and the simulator. Must not be moved in memory once
- * initialised, since its clock points at it. */
+/* A clock that changes only when it is advanced: for tests and the simulator. Must not be moved in memory
+ * once initialised, since its clock points at it. */
 struct manual_clock {
     struct clock clock; /* hand this out */
     uint64_t mono_ns;
@@ -38,10 +38,10 @@ struct manual_clock {
 
 void manual_clock_init(struct manual_clock *m, uint64_t mono_ns, int64_t real_ns);
 
-/* Lets time pass: both clocks go forward together. */
+/* Advances both monotonic and real time. */
 void manual_clock_advance(struct manual_clock *m, uint64_t ns);
 
-/* Somebody sets the wall clock, forward or back; monotonic time does not notice. */
+/* Sets the wall clock forward or back; monotonic time does not change. */
 void manual_clock_set_real(struct manual_clock *m, int64_t real_ns);
 
 #endif

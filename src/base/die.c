@@ -1,3 +1,4 @@
+/* Ends the process for a failure that has no caller to report to. */
 #include "base/die.h"
 
 #include <stdio.h>
@@ -5,7 +6,7 @@
 
 #include "base/log.h"
 
-void die(const char *reason)
+void die_with_reason(const char *reason)
 {
     if (log_is_on(LOG_LEVEL_ERROR))
         log_error("cannot continue, ending the process", LOG_STR("reason", reason));

@@ -1,3 +1,5 @@
+/* Formatting of errors. Nothing here allocates, so "out of memory" can be reported too. Messages that do not
+ * fit the buffer are cut at a character boundary. */
 #include "base/error.h"
 
 #include <assert.h>
@@ -22,6 +24,7 @@ static const char *const error_names[] = {
     [ERR_TOO_LARGE] = "too-large",
     [ERR_TIMEOUT] = "timeout",
     [ERR_UNCERTAIN] = "uncertain",
+    [ERR_INCOMPLETE] = "incomplete",
     [ERR_UNAVAILABLE] = "unavailable",
     [ERR_UNSUPPORTED] = "unsupported",
     [ERR_BUSY] = "busy",
@@ -33,7 +36,8 @@ static const char *const error_names[] = {
 };
 static_assert(ARRAY_LEN(error_names) == ERR_COUNT, "name every error");
 
-/* A message that filled the buffer may end inside a multi-byte character: drop the torn tail. */
+/* A message that filled the buffer may end inside a multi-byte character: removes the incomplete character.
+ */
 static void error_trim_utf8(char *msg)
 {
     size_t len = strlen(msg);
@@ -51,7 +55,7 @@ static void error_trim_utf8(char *msg)
 
 __attribute__((format(printf, 2, 0))) static void error_format(struct error *e, const char *fmt, va_list args)
 {
-    char text[sizeof e->msg]; /* the arguments may be what e says by now */
+    char text[sizeof e->msg]; /* e->msg may be among the arguments */
     int n = vsnprintf(text, sizeof text, fmt, args);
 
     if (n < 0)
@@ -129,7 +133,7 @@ int error_set_errno(struct error *e, int errnum, const char *fmt, ...)
     va_end(args);
     size_t len = strlen(e->msg);
     (void)snprintf(e->msg + len, sizeof e->msg - len, ": %s",
-                   strerror_r(errnum, text, sizeof text)); /* cut is fine */
+                   strerror_r(errnum, text, sizeof text)); /* truncation is acceptable */
     return -(int)e->code;
 }
 

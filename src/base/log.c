@@ -1,3 +1,5 @@
+/* Formats log lines in a fixed buffer on the stack and passes each to the logger's sink. Nothing here
+ * allocates or takes a lock. A line is always complete: fields that do not fit are left out as a whole. */
 #include "base/log.h"
 
 #include <assert.h>
@@ -9,10 +11,10 @@
 #include "base/cleanup.h"
 
 #define LOG_ELLIPSIS "\xE2\x80\xA6"
-/* Kept free for the end of a line: the mark that it was cut, a brace, the line end. */
+/* Reserved for the end of a line: ellipsis, closing brace, line end. */
 #define LOG_TAIL_BYTES 16
 
-/* A line in the making. Once something did not fit it is full and takes nothing more. */
+/* A line under construction. After the first piece that did not fit it is full and ignores more. */
 struct log_line {
     enum log_format format;
     bool full;
@@ -53,7 +55,7 @@ int log_level_parse(const char *text, enum log_level *ret, struct error *err)
             *ret = (enum log_level)i;
             return 0;
         }
-    return error_set(err, ERR_INVALID, "log level '%s' is none of error, warn, info, debug, trace", text);
+    return error_set(err, ERR_INVALID, "unknown log level '%s': use error, warn, info, debug or trace", text);
 }
 
 int log_format_parse(const char *text, enum log_format *ret, struct error *err)
@@ -63,10 +65,10 @@ int log_format_parse(const char *text, enum log_format *ret, struct error *err)
             *ret = (enum log_format)i;
             return 0;
         }
-    return error_set(err, ERR_INVALID, "log format '%s' is none of text, json", text);
+    return error_set(err, ERR_INVALID, "unknown log format '%s': use text or json", text);
 }
 
-/* --- Adding to a line: all of it or nothing --- */
+/* --- Adding to a line: a whole piece or nothing --- */
 
 static void log_add(struct log_line *l, struct str s)
 {
@@ -104,15 +106,15 @@ static uint32_t log_code_point(const char *s, size_t n)
     return code;
 }
 
-/* Control characters (C0, DEL, C1), line and paragraph separators, and the marks that turn the direction of
- * text: what makes a line look like something else. */
+/* Control characters (C0, DEL, C1), line and paragraph separators, and marks that change the text direction:
+ * characters that can disguise a line. */
 static bool log_is_hidden(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E ||
            code == 0x200F || (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Takes the next character off *rest and adds it, escaped where it must be. `quoted` stands between double
+/* Removes the next character from *rest and adds it, escaped if needed. `quoted`: the text is between double
  * quotes. */
 static void log_add_char(struct log_line *l, struct str *rest, bool quoted)
 {
@@ -120,7 +122,7 @@ static void log_add_char(struct log_line *l, struct str *rest, bool quoted)
     size_t taken = n ? n : 1;
     char c = rest->s[0];
 
-    if (n == 0) /* JSON knows no \x: there the backslash itself is escaped */
+    if (n == 0) /* JSON has no \x escape: escape the backslash itself */
         log_addf(l, "%s%02x", l->format == LOG_FORMAT_JSON ? "\\\\x" : "\\x", (unsigned char)c);
     else if (c == '\n')
         log_add(l, STR_LIT("\\n"));
@@ -157,7 +159,7 @@ static void log_add_quoted(struct log_line *l, struct str s)
     log_add(l, STR_LIT("\""));
 }
 
-/* True when a value of the text form needs no quotes. Looks no further than a value can be printed. */
+/* True when a value of the text format needs no quotes. Reads no more than can be printed of a value. */
 static bool log_is_bare(struct str s)
 {
     if (s.len == 0 || s.len > LOG_VALUE_BYTES_MAX)
@@ -194,7 +196,7 @@ static void log_add_time(struct log_line *l, int64_t real_ns)
         ns += second_ns;
         seconds--;
     }
-    (void)civil_from_unix(seconds, &c); /* 64 bits of nanoseconds end in 2262 */
+    (void)civil_from_unix(seconds, &c); /* 64 bits of nanoseconds end in 2262: always in range */
     log_addf(l, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", c.year, c.month, c.day, c.hour, c.minute, c.second,
              (int)(ns / (int64_t)NS_PER_MS));
 }
@@ -250,7 +252,7 @@ static void log_add_field(struct log_line *l, const struct log_field *f)
     log_add_value(l, f);
 }
 
-/* Ends the line, into the bytes that were kept free for it. */
+/* Ends the line, using the reserved bytes. */
 static void log_add_tail(struct log_line *l, bool cut)
 {
     bool json = l->format == LOG_FORMAT_JSON;

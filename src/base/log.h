@@ -40,20 +40,20 @@ enum log_format {
     LOG_FORMAT_COUNT,
 };
 
-/* Gets one whole line with its line end, in one call. Called on the thread that logs: with several threads, a
- * sink must bear several calls at once. Must not log. */
+/* Gets one whole line with its line end per call, on the thread that logs: with several threads, a sink must
+ * support concurrent calls. Must not log. */
 typedef void log_sink_fn(void *ctx, const char *line, size_t len);
 
 struct logger {
-    enum log_level level; /* this one and the graver ones are written */
+    enum log_level level; /* this level and more severe ones are written */
     enum log_format format;
     const struct clock *clock;
     log_sink_fn *sink;
     void *ctx; /* for sink */
 };
 
-/* Makes l the process's logger; NULL, as at the start, makes all of it silent. Borrowed. To be called while
- * the process has one thread: main() does it, and tests. */
+/* Makes l the process's logger; NULL, the initial value, disables logging. Borrowed. Call it while the
+ * process has one thread: main() and tests do. */
 void log_install(const struct logger *l);
 
 int log_level_parse(const char *text, enum log_level *ret, struct error *err);
@@ -68,7 +68,7 @@ enum log_kind {
 };
 
 struct log_field {
-    const char *key; /* NULL behind the last field */
+    const char *key; /* NULL after the last field */
     enum log_kind kind;
     union {
         struct str text; /* .s == NULL prints as null */
@@ -84,9 +84,9 @@ struct log_field {
 #define LOG_INT(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_INT, .integer = (v) })
 #define LOG_UINT(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_UINT, .natural = (v) })
 #define LOG_BOOL(k, v) ((struct log_field){ .key = (k), .kind = LOG_KIND_BOOL, .truth = (v) })
-/* The words of a struct error, under the key "error". */
+/* The message of a struct error, under the key "error". */
 #define LOG_ERR(err) LOG_STR("error", (err)->msg)
-/* Says that there is a value, and not which. */
+/* Logs that a value is set, without the value. */
 #define LOG_SECRET(k) ((struct log_field){ .key = (k), .kind = LOG_KIND_SECRET })
 #define LOG_END ((struct log_field){ .key = NULL })
 
@@ -96,14 +96,14 @@ struct log_field {
 #define log_debug(...) LOG_AT(LOG_LEVEL_DEBUG, __VA_ARGS__, LOG_END)
 #define log_trace(...) LOG_AT(LOG_LEVEL_TRACE, __VA_ARGS__, LOG_END)
 
-/* Behind the macros. */
+/* Implementation of the macros. */
 #define LOG_AT(level, msg, ...)                                                   \
     do {                                                                          \
         if (log_is_on(level))                                                     \
             log_write((level), (msg), (const struct log_field[]){ __VA_ARGS__ }); \
     } while (0)
 
-extern const struct logger *log_installed; /* set by log_install() alone */
+extern const struct logger *log_installed; /* set by log_install() only */
 
 static inline bool log_is_on(enum log_level level)
 {

@@ -1,3 +1,5 @@
+/* The hash map: Robin Hood open addressing. Invariant: along a run of used slots the distance of an entry
+ * from its home slot rises by at most one per slot. Costs are in map.h. */
 #include "base/map.h"
 
 #include <assert.h>
@@ -7,15 +9,15 @@
 /* Positions come from 32 bits of hash. */
 #define MAP_SLOTS_MAX ((size_t)1 << 31)
 
-/* Empty when value is NULL. Along a run of used slots the distance from home rises by at most one from slot
- * to slot: a search may stop as soon as it meets a slot nearer to its home than the key would be. */
+/* Empty when value is NULL. A search may stop at the first slot that is nearer to its home than the key would
+ * be. */
 struct map_slot {
     const char *key;
     uint32_t key_len;
     uint32_t hash;
     void *value;
 };
-static_assert(sizeof(struct map_slot) <= 24, "the table's size is promised");
+static_assert(sizeof(struct map_slot) <= 24, "map.h states 24 bytes per slot");
 
 void map_init(struct map *m, struct hash_seed seed)
 {
@@ -36,13 +38,13 @@ void map_clear(struct map *m)
     m->count = 0;
 }
 
-/* How far slot `at` is from the place its hash asks for. */
+/* The distance of slot `at` from the home slot of its hash. */
 static inline size_t map_distance(const struct map *m, size_t at)
 {
     return (at - m->slots[at].hash) & (m->cap - 1);
 }
 
-/* The slot of the key, or m->cap. */
+/* The slot of the key; m->cap if there is none. */
 static size_t map_find(const struct map *m, struct str key, uint32_t hash)
 {
     size_t distance = 0;
@@ -60,7 +62,7 @@ static size_t map_find(const struct map *m, struct str key, uint32_t hash)
 
 static uint32_t map_hash(const struct map *m, struct str key)
 {
-    return (uint32_t)siphash13(m->seed, key);
+    return (uint32_t)siphash_hash(m->seed, key);
 }
 
 uint32_t map_prefetch(const struct map *m, struct str key)
@@ -84,7 +86,8 @@ void *map_get(const struct map *m, struct str key)
     return map_get_fetched(m, key, map_hash(m, key));
 }
 
-/* Adds an entry whose key is not there; a free slot exists. Entries nearer to their home make way for it. */
+/* Adds an entry whose key the map does not have; a free slot exists. Entries nearer to their home are
+ * shifted. */
 static void map_place(struct map *m, struct map_slot entry)
 {
     size_t at = entry.hash & (m->cap - 1);
@@ -156,7 +159,7 @@ void *map_remove(struct map *m, struct str key)
     if (at == m->cap)
         return NULL;
     value = m->slots[at].value;
-    /* What follows in the run and is not at home moves one slot nearer to it. */
+    /* Entries that follow in the run and are not in their home slot move one slot back. */
     for (;;) {
         size_t next = (at + 1) & (m->cap - 1);
         if (!m->slots[next].value || map_distance(m, next) == 0)

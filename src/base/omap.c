@@ -1,3 +1,6 @@
+/* The ordered map: search, cursors, insertion and removal on a B+tree. The structure and its invariants are
+ * in omap_int.h. An insertion allocates all nodes that it may need before it changes anything, so that it
+ * succeeds or leaves the map as it was. Costs are in omap.h. */
 #include "base/omap.h"
 
 #include <assert.h>
@@ -8,7 +11,7 @@
 
 static_assert(sizeof(struct omap_leaf) <= 1016, "a leaf fits 1 KiB");
 
-/* What is looked for: an item or a key, and the comparison that takes it on its left. */
+/* A search target: an item or a key, and the function that compares it with items. */
 struct omap_probe {
     uint64_t rank;
     const void *key; /* NULL: before all of its rank */
@@ -16,13 +19,13 @@ struct omap_probe {
     void *ctx;
 };
 
-/* The way from the root to a leaf: which inner nodes, and which child of each. */
+/* The path from the root to a leaf: the inner nodes, and which child of each. */
 struct omap_path {
     struct omap_inner *nodes[OMAP_HEIGHT_MAX];
     unsigned at[OMAP_HEIGHT_MAX];
 };
 
-/* Nodes got before the first change, so that a split cannot fail half way. */
+/* Nodes allocated before the first change, so that a split cannot fail half way. */
 struct omap_spares {
     struct omap_leaf *leaf;
     struct omap_inner *inner[OMAP_HEIGHT_MAX];
@@ -57,8 +60,8 @@ void omap_clear(struct omap *m)
 
 /* --- Searching --- */
 
-/* How many of the ascending ranks are below `rank`. Halves without a branch on what it reads: the outcome is
- * a coin toss, which a branch predictor loses every other time (57 ns or 38 for a search among 1,000). */
+/* The number of ascending ranks below `rank`. Halves without a branch on the data: the outcome is random, so
+ * a branch predictor would be wrong every other time (57 ns instead of 38 for a search among 1,000). */
 static unsigned omap_ranks_below(const uint64_t *ranks, unsigned count, uint64_t rank)
 {
     const uint64_t *base = ranks;
@@ -73,7 +76,7 @@ static unsigned omap_ranks_below(const uint64_t *ranks, unsigned count, uint64_t
     return (unsigned)(base - ranks) + (*base < rank);
 }
 
-/* The first entry that is not below the probe; *ret_found tells whether it is the probe's own. */
+/* The first entry that is not below the probe; *ret_found is whether it matches the probe. */
 static unsigned omap_node_seek(const struct omap_node *n, const struct omap_probe *p, bool *ret_found)
 {
     unsigned at = omap_ranks_below(n->ranks, n->count, p->rank);
@@ -99,15 +102,15 @@ static unsigned omap_node_seek(const struct omap_node *n, const struct omap_prob
     return at;
 }
 
-/* Asks for all ranks of a node at once. Halving would wait for one cache line after the other: at 1,000,000
- * entries a search takes 290 ns instead of 430. */
+/* Prefetches all ranks of a node. Halving would wait for one cache line after another: at 1,000,000 entries a
+ * search takes 290 ns instead of 430. */
 static inline void omap_prefetch(const struct omap_node *n)
 {
     for (unsigned i = 7; i < OMAP_ENTRIES_MAX; i += 8)
         __builtin_prefetch(&n->ranks[i]);
 }
 
-/* The leaf where the probe belongs, and the way to it. The map is not empty. */
+/* The leaf where the probe belongs, and the path to it. The map is not empty. */
 static struct omap_leaf *omap_descend(const struct omap *m, const struct omap_probe *p, struct omap_path *ret)
 {
     struct omap_node *n = m->root;
@@ -159,7 +162,7 @@ void *omap_lower_bound(const struct omap *m, uint64_t rank, const void *key, str
         return omap_cursor_set(ret, m, NULL, 0);
     leaf = omap_descend(m, &probe, &path);
     at = omap_node_seek(&leaf->node, &probe, &found);
-    /* Past the entries of its leaf can only be what is greater than all: that leaf is the last. */
+    /* The position after the entries of a leaf is greater than every entry: the leaf is the last one. */
     return omap_cursor_set(ret, m, at < leaf->node.count ? leaf : NULL, at);
 }
 
@@ -213,8 +216,8 @@ static void omap_spares_done(struct omap_spares *spares)
     free(spares->leaf);
 }
 
-/* Gets what splitting a full leaf takes: a leaf, an inner node for each full one above it, and a root over
- * all. */
+/* Allocates what splitting a full leaf needs: a leaf, an inner node for each full one above it, and a new
+ * root. */
 static int omap_spares_init(struct omap_spares *spares, const struct omap *m, const struct omap_path *path)
 {
     unsigned level = m->height;
@@ -244,7 +247,7 @@ static struct omap_inner *omap_spares_take(struct omap_spares *spares)
     return spares->inner[--spares->inner_count];
 }
 
-/* Adds what a split child hands up to the nodes above it, from the lowest on, splitting the full ones. */
+/* Adds the separator of a split child to the nodes above it, from the lowest up, splitting full ones. */
 static void omap_rise_up(struct omap *m, const struct omap_path *path, struct omap_rise rise,
                          struct omap_spares *spares)
 {
@@ -316,7 +319,7 @@ int omap_insert(struct omap *m, uint64_t rank, void *item)
 
 /* --- Removing --- */
 
-/* The greatest entry of the leaf has gone. Its copy is in the lowest node above that has a child further
+/* The greatest entry of the leaf was removed. Its copy is in the lowest node above that has a child further
  * right; it must not outlive the item. */
 static void omap_replace_separator(const struct omap *m, const struct omap_path *path,
                                    const struct omap_leaf *leaf)
@@ -330,8 +333,8 @@ static void omap_replace_separator(const struct omap *m, const struct omap_path 
     }
 }
 
-/* Sees to the nodes of the path that have too few entries, from the leaf up, and takes off a root with one
- * child. */
+/* Refills or merges the nodes of the path that have too few entries, from the leaf up, and removes a root
+ * with one child. */
 static void omap_rebalance(struct omap *m, const struct omap_path *path, const struct omap_node *n)
 {
     for (unsigned level = m->height; level > 0 && n->count < OMAP_ENTRIES_MIN; level--) {

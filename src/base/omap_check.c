@@ -1,4 +1,4 @@
-/* Checks an ordered map from outside: everything that omap_int.h promises, in one walk over the tree. */
+/* Verifies the invariants of omap_int.h in one walk over the tree: for tests. O(n). */
 #include "base/omap_int.h"
 
 #include <stdbool.h>
@@ -22,9 +22,9 @@ static const char *omap_check_leaf(struct omap_walk *w, const struct omap_leaf *
     const struct omap_node *n = &leaf->node;
 
     if (leaf->prev != w->leaf)
-        return "a leaf does not point back at the one before it";
+        return "a leaf does not point back at the previous leaf";
     if (w->leaf && w->leaf->next != leaf)
-        return "a leaf does not point at the one behind it";
+        return "a leaf does not point at the next leaf";
     for (unsigned i = 0; i < n->count; i++) {
         if (!n->items[i])
             return "a leaf holds an entry without item";

@@ -1,8 +1,8 @@
-/* The ordered map's nodes: omap_node.c moves entries among them, omap.c finds its way and keeps the tree in
- * shape, omap_check.c proves it to the tests.
+/* The ordered map's nodes: omap_node.c moves entries between them, omap.c searches and balances the tree,
+ * omap_check.c verifies it for tests.
  *
- * Leaves hold the entries and are chained in order. An inner node with n entries has n + 1 children; entry i
- * is a copy of the greatest entry below child i, and what lies below child i + 1 is greater. So the first
+ * Leaves hold the entries and are linked in order. An inner node with n entries has n + 1 children; entry i
+ * is a copy of the greatest entry below child i, and all entries below child i + 1 are greater. So the first
  * entry that is not below a key leads straight to the leaf where the key belongs, with no test for equality
  * on the way down. */
 #ifndef BERTH_BASE_OMAP_INT_H
@@ -12,14 +12,15 @@
 
 /* 62 makes a leaf 1016 bytes: with malloc's own word, 1 KiB. */
 #define OMAP_ENTRIES_MAX 62
-/* Below a third a node is topped up from its neighbour or merged with it. A split leaves a half, so that
- * entries that come and go at the edge do not split and merge at each turn. The root alone may have fewer. */
+/* A node with fewer entries than a third is refilled from its neighbour or merged with it. A split leaves two
+ * halves, so insertions and removals at the limit do not split and merge each time. Only the root may have
+ * fewer. */
 #define OMAP_ENTRIES_MIN (OMAP_ENTRIES_MAX / 3)
 /* 21 children to the 14th are more entries than memory can hold. */
 #define OMAP_HEIGHT_MAX 14
 
-/* What leaf and inner node begin with. Ranks stand together, apart from the items: a search reads ranks
- * alone. */
+/* What leaf and inner node begin with. Ranks are stored apart from the items, because a search reads only
+ * ranks. */
 struct omap_node {
     unsigned count;
     uint64_t ranks[OMAP_ENTRIES_MAX];
@@ -47,36 +48,37 @@ static inline struct omap_inner *omap_inner(struct omap_node *n)
     return (struct omap_inner *)(void *)n;
 }
 
-/* What a split hands to the level above: the entry that separates the halves, and the new right half. */
+/* The result of a split for the level above: the separating entry, and the new right half. */
 struct omap_rise {
     uint64_t rank;
     void *item;
     struct omap_node *right;
 };
 
-/* Put an entry before the one at `at`, where there is room; take one out; copy entry `from_at` over entry
+/* Insert an entry before the one at `at`, where there is room; remove one; copy entry `from_at` over entry
  * `at`. */
 void omap_node_insert(struct omap_node *n, unsigned at, uint64_t rank, void *item);
 void omap_node_remove(struct omap_node *n, unsigned at);
 void omap_inner_set(struct omap_inner *in, unsigned at, const struct omap_node *from, unsigned from_at);
 
-/* Puts the new half of child `at` beside it. */
+/* Inserts the new right half of child `at`. */
 void omap_inner_insert(struct omap_inner *in, unsigned at, const struct omap_rise *rise);
 
 /* Moves the upper half of a full leaf into `right`, a fresh node, and adds the new entry on its side. */
 struct omap_rise omap_split_leaf(struct omap_leaf *left, struct omap_leaf *right, unsigned at, uint64_t rank,
                                  void *item);
 /* The same for a full inner node whose child `at` was split into itself and rise->right. Its middle entry
- * goes up. */
+ * moves up. */
 struct omap_rise omap_split_inner(struct omap_inner *left, struct omap_inner *right, unsigned at,
                                   const struct omap_rise *rise);
 
 /* Merge the children on both sides of entry `at` when they fit in one node (the right one is freed), else
- * share their entries out evenly. */
+ * distribute their entries evenly. */
 void omap_level_leaves(struct omap_inner *parent, unsigned at);
 void omap_level_inners(struct omap_inner *parent, unsigned at);
 
-/* NULL when every promise above holds, else the first that is broken. Visits everything; for tests. */
+/* NULL when every invariant above holds, else a description of the first violation. Visits every node; for
+ * tests. */
 const char *omap_check(const struct omap *m);
 
 #endif

@@ -1,5 +1,5 @@
-/* How entries move within a node of the ordered map and between neighbours. Nothing here allocates or
- * fails. */
+/* Moves entries within a node of the ordered map and between neighbours. Nothing here allocates or fails.
+ * Each function is O(entries of a node). */
 #include "base/omap_int.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ void omap_node_remove(struct omap_node *n, unsigned at)
     n->count--;
 }
 
-/* Copies the entries of `from` from `at` on, `many` of them, behind those of `to`. */
+/* Copies `many` entries of `from`, starting at `at`, to the end of `to`. */
 static void omap_node_append(struct omap_node *to, const struct omap_node *from, unsigned at, unsigned many)
 {
     assert(to->count + many <= OMAP_ENTRIES_MAX);
@@ -50,7 +50,7 @@ void omap_inner_insert(struct omap_inner *in, unsigned at, const struct omap_ris
     in->children[at + 1] = rise->right;
 }
 
-/* Takes out entry `at` and the child on its right. */
+/* Removes entry `at` and the child on its right. */
 static void omap_inner_remove(struct omap_inner *in, unsigned at)
 {
     size_t behind = in->node.count - at - 1;
@@ -129,8 +129,8 @@ void omap_level_leaves(struct omap_inner *parent, unsigned at)
     omap_inner_set(parent, at, &left->node, left->node.count - 1);
 }
 
-/* One child goes from the right node to the left: the parent's entry comes down, the right node's first goes
- * up. */
+/* Moves one child from the right node to the left: the parent's entry moves down, the right node's first
+ * moves up. */
 static void omap_rotate_left(struct omap_inner *parent, unsigned at, struct omap_inner *left,
                              struct omap_inner *right)
 {
@@ -155,7 +155,7 @@ static void omap_rotate_right(struct omap_inner *parent, unsigned at, struct oma
     left->node.count--;
 }
 
-/* omap_level_leaves() for inner nodes. A merge takes the parent's entry down between the two. */
+/* omap_level_leaves() for inner nodes. A merge moves the parent's entry down between the two. */
 void omap_level_inners(struct omap_inner *parent, unsigned at)
 {
     struct omap_inner *left = omap_inner(parent->children[at]);

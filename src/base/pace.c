@@ -1,12 +1,13 @@
+/* The rate of long-running work and an estimate of the time left, for progress output. Pure arithmetic. */
 #include "base/pace.h"
 
 #include <assert.h>
 
 #include "base/clock.h"
 
-/* Less says nothing about a rate. */
+/* A shorter time is not enough for a rate. */
 #define PACE_NS_MIN (200 * NS_PER_MS)
-/* Ten years: whatever is longer is no answer. */
+/* Ten years: a longer estimate is useless. */
 #define PACE_SECONDS_MAX 315360000.0
 
 void pace_begin(struct pace *p, uint64_t now_ns, uint64_t done)
@@ -40,7 +41,7 @@ unsigned pace_percent(uint64_t done, uint64_t total)
     assert(total > 0);
     if (done >= total)
         return 100;
-    /* The quotient of doubles may round up to 1 near the end. */
+    /* A quotient of doubles may round up to 1 near the end. */
     double percent = (double)done * 100 / (double)total;
     return percent < 99 ? (unsigned)percent : 99;
 }

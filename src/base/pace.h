@@ -1,7 +1,7 @@
-/* How fast a long work goes, and how long it will yet take.
+/* The rate of long-running work, and an estimate of the time left.
  *
- * The rate is the average since the work was first seen, which may be in the middle: what was done before
- * that does not count. Averages over the whole forgive a slow second; nobody is promised a minute. */
+ * The rate is the average since the work was first observed, which may be in the middle: progress made before
+ * that does not count. An average over the whole time is not disturbed by one slow second. */
 #ifndef BERTH_BASE_PACE_H
 #define BERTH_BASE_PACE_H
 
@@ -15,16 +15,16 @@ struct pace {
     bool is_begun;
 };
 
-/* The first call begins it; later ones change nothing. */
+/* The first call sets the start; later calls change nothing. */
 void pace_begin(struct pace *p, uint64_t now_ns, uint64_t done);
 
-/* In a second; 0 while nobody can say: nothing was done since it began, or it began just now. */
+/* Per second; 0 when unknown: no progress since the start, or the start was just now. */
 double pace_rate(const struct pace *p, uint64_t now_ns, uint64_t done);
 
-/* False while nobody can say. */
+/* False when unknown. */
 bool pace_seconds_left(const struct pace *p, uint64_t now_ns, uint64_t done, uint64_t total, int64_t *ret);
 
-/* The whole percents of a total that is not 0; 100 only when all of it is done. */
+/* Whole percent of a total that is not 0; 100 only when all of it is done. */
 unsigned pace_percent(uint64_t done, uint64_t total);
 
 #endif

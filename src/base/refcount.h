@@ -1,4 +1,4 @@
-/* How many hold an object; the last one to let go frees it.
+/* Reference counting: the last holder to drop its reference frees the object.
  *
  *     struct volume *volume_unref(struct volume *v)
  *     {
@@ -7,8 +7,8 @@
  *         return NULL;
  *     }
  *
- * Atomic, since worker threads may hold objects. Taking a reference orders nothing: whoever takes one has one
- * already. Letting go orders what each holder did before the free. */
+ * Atomic, since worker threads may hold objects. Taking a reference needs no memory order, because the caller
+ * already holds one. Dropping one orders each holder's accesses before the free. */
 #ifndef BERTH_BASE_REFCOUNT_H
 #define BERTH_BASE_REFCOUNT_H
 
@@ -17,14 +17,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* Far from wrapping round even if every thread passes it at once before one of them asserts. */
+/* Far from overflow even if every thread increments at once before one of them asserts. */
 #define REFCOUNT_MAX (UINT_MAX / 2)
 
 struct refcount {
     atomic_uint held;
 };
 
-/* Held once, by the maker. */
+/* One reference, held by the creator. */
 static inline void refcount_init(struct refcount *r)
 {
     atomic_init(&r->held, 1);
@@ -34,7 +34,7 @@ static inline void refcount_inc(struct refcount *r)
 {
     unsigned before = atomic_fetch_add_explicit(&r->held, 1, memory_order_relaxed);
 
-    assert(before > 0); /* a dead object does not come back */
+    assert(before > 0); /* a freed object must not be referenced again */
     assert(before < REFCOUNT_MAX);
 }
 

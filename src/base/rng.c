@@ -1,10 +1,12 @@
+/* xoshiro256** and splitmix64. Pure integer arithmetic, so that the same seed gives the same numbers
+ * everywhere: a simulated run is repeated from its seed. Every draw is O(1). */
 #include "base/rng.h"
 
 #include <assert.h>
 
 #include "base/siphash.h"
 
-/* splitmix64: walks *state by a fixed stride and scrambles where it stands. */
+/* splitmix64: advances *state by a fixed step and mixes its bits. */
 static uint64_t rng_splitmix(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15;
@@ -24,8 +26,8 @@ void rng_init(struct rng *r, uint64_t seed)
 void rng_fork(const struct rng *parent, const char *concern, struct rng *ret)
 {
     struct str name = str_of(concern);
-    uint64_t low = siphash13((struct hash_seed){ parent->s[0], parent->s[1] }, name);
-    uint64_t high = siphash13((struct hash_seed){ parent->s[2], parent->s[3] }, name);
+    uint64_t low = siphash_hash((struct hash_seed){ parent->s[0], parent->s[1] }, name);
+    uint64_t high = siphash_hash((struct hash_seed){ parent->s[2], parent->s[3] }, name);
 
     rng_init(ret, low ^ high);
 }
@@ -69,7 +71,7 @@ bool rng_chance(struct rng *r, unsigned percent)
     return rng_below(r, 100) < percent;
 }
 
-/* Byte by byte, the lowest first, so that the byte order of the machine does not show. */
+/* Byte by byte, the lowest first, so that the result does not depend on the machine's byte order. */
 void rng_bytes(struct rng *r, void *ret, size_t len)
 {
     unsigned char *at = ret;

@@ -1,8 +1,8 @@
-/* Random numbers that replay: the same seed gives the same numbers on every machine.
+/* Random numbers that can be repeated: the same seed gives the same numbers on every machine.
  *
- * xoshiro256**, seeded through splitmix64. For simulation, jitter and tests; never for secrets: whoever sees
- * a few numbers can tell the next. Each concern (delays, faults, names) has a generator of its own, forked by
- * name, so that a draw more in one does not shift the others. */
+ * xoshiro256**, seeded through splitmix64. For simulation, jitter and tests; never for secrets: the next
+ * numbers can be computed from a few earlier ones. Each concern (delays, faults, names) has its own
+ * generator, forked by name, so that an extra draw in one does not shift the others. */
 #ifndef BERTH_BASE_RNG_H
 #define BERTH_BASE_RNG_H
 
@@ -16,9 +16,9 @@ struct rng {
 
 void rng_init(struct rng *r, uint64_t seed);
 
-/* A generator for one concern. It depends on the state of `parent`, which stays as it is, and on the name:
- * forks of other names are independent, a second fork of the same name from the same state repeats the
- * first. */
+/* A generator for one concern. It depends on the name and on the state of `parent`, which does not change:
+ * forks with different names are independent; a second fork with the same name from the same state repeats
+ * the first. */
 void rng_fork(const struct rng *parent, const char *concern, struct rng *ret);
 
 uint64_t rng_u64(struct rng *r);

@@ -1,3 +1,4 @@
+/* SipHash-1-3: one round per word of text, three at the end. O(length); nothing is allocated. */
 #include "base/siphash.h"
 
 #define SIPHASH_WORD_BYTES 8
@@ -26,7 +27,7 @@ static inline void siphash_round(struct siphash_state *s)
     s->v2 = siphash_rotate(s->v2, 32);
 }
 
-/* One round for each word of text. */
+/* One round per word of text. */
 static inline void siphash_absorb(struct siphash_state *s, uint64_t word)
 {
     s->v3 ^= word;
@@ -34,7 +35,7 @@ static inline void siphash_absorb(struct siphash_state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* Little-endian on every machine; compilers make one load of it. */
+/* Little-endian on every machine; compilers turn it into one load. */
 static inline uint64_t siphash_word(const unsigned char *at, size_t len)
 {
     uint64_t word = 0;
@@ -44,7 +45,7 @@ static inline uint64_t siphash_word(const unsigned char *at, size_t len)
     return word;
 }
 
-uint64_t siphash13(struct hash_seed seed, struct str text)
+uint64_t siphash_hash(struct hash_seed seed, struct str text)
 {
     /* The initial state is the seed over the ASCII of "somepseudorandomlygeneratedbytes". */
     struct siphash_state s = {
@@ -58,7 +59,8 @@ uint64_t siphash13(struct hash_seed seed, struct str text)
 
     for (size_t i = 0; i < text.len - tail; i += SIPHASH_WORD_BYTES)
         siphash_absorb(&s, siphash_word(at + i, SIPHASH_WORD_BYTES));
-    /* The last word holds what is left and the length, so that a text and its zero-padded self differ. */
+    /* The last word holds the remaining bytes and the length, so that a text and the same text padded with
+     * zeroes differ. */
     uint64_t last = tail ? siphash_word(at + text.len - tail, tail) : 0;
     siphash_absorb(&s, last | (uint64_t)text.len << 56);
     s.v2 ^= 0xff;

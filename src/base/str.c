@@ -1,3 +1,5 @@
+/* Text slices: comparison, splitting, numbers and UTF-8. Nothing here allocates or writes to the text. Every
+ * function is O(length), and none depends on the locale. */
 #include "base/str.h"
 
 int str_cmp(struct str a, struct str b)
@@ -86,7 +88,7 @@ bool str_to_int64(struct str s, int64_t *ret)
     return true;
 }
 
-/* The length of the well-formed sequence at s, 0 when there is none. Ranges are those of the Unicode
+/* The length of the well-formed sequence at s, 0 when there is none. The ranges are those of the Unicode
  * standard, table 3-7. */
 static size_t str_utf8_sequence(const unsigned char *s, size_t len)
 {
@@ -121,7 +123,7 @@ bool str_is_utf8(struct str s)
 
     while (left) {
         uint64_t eight;
-        if (left >= sizeof eight) { /* eight ASCII characters at a time: most text is nothing else */
+        if (left >= sizeof eight) { /* eight ASCII characters at a time, since most text is ASCII */
             memcpy(&eight, at, sizeof eight);
             if ((eight & UINT64_C(0x8080808080808080)) == 0) {
                 at += sizeof eight;

@@ -1,4 +1,4 @@
-/* Text slices: a pointer and a length, owned by somebody else. Not NUL-terminated, may hold NUL bytes. */
+/* Text slices: a pointer and a length, borrowed. Not NUL-terminated, may contain NUL bytes. */
 #ifndef BERTH_BASE_STR_H
 #define BERTH_BASE_STR_H
 
@@ -33,28 +33,28 @@ static inline bool str_is(struct str a, const char *b)
     return str_eq(a, str_of(b));
 }
 
-/* Bytewise order, the shorter first when one is the other's beginning. */
+/* Bytewise order; a prefix comes before the longer text. */
 int str_cmp(struct str a, struct str b);
 
 bool str_has_prefix(struct str s, const char *prefix);
 bool str_has_suffix(struct str s, const char *suffix);
 
-/* Splits at the first sep: returns what stands before it and leaves the rest in *s. Without a sep it returns
- * all of *s and leaves *s with s == NULL, so that `while (rest.s)` visits every part, empty ones too. */
+/* Splits at the first sep: returns the text before it and leaves the rest in *s. Without a sep it returns all
+ * of *s and leaves *s with s == NULL, so that `while (rest.s)` visits every part, empty ones too. */
 struct str str_next(struct str *s, char sep);
 
-/* Without blanks, tabs and line ends at both ends. */
+/* Without blanks, tabs and line ends at either end. */
 struct str str_trim(struct str s);
 
-/* A whole signed (unsigned) decimal number, nothing around it: "-5", not "+5", " 5", "5 " or "0x5". False
- * when it is none or does not fit. */
+/* A signed (unsigned) decimal number without anything around it: "-5", not "+5", " 5", "5 " or "0x5". False
+ * when s is not one or does not fit. */
 bool str_to_int64(struct str s, int64_t *ret);
 bool str_to_uint64(struct str s, uint64_t *ret);
 
 /* True when every byte sequence is well-formed UTF-8 (no overlong forms, no surrogates). */
 bool str_is_utf8(struct str s);
 
-/* The length of the character that s begins with; 0 when s is empty or begins with anything but UTF-8. */
+/* The length of the first character of s; 0 when s is empty or does not begin with valid UTF-8. */
 size_t str_utf8_first(struct str s);
 
 #endif

@@ -1,3 +1,4 @@
+/* Growth of vec.h's arrays. The capacity doubles, so that a push is O(1) amortized. */
 #include "base/vec.h"
 
 #include <stdint.h>

@@ -38,8 +38,7 @@
         push_r_;                                              \
     })
 
-/* Adds one item before the one at `index`; index == count adds at the end. Moves what stands behind:
- * O(count). */
+/* Inserts one item before the one at `index`; index == count appends. Moves the items after it: O(count). */
 #define vec_insert(v, index, ...)                                                                   \
     __extension__({                                                                                 \
         __auto_type insert_to_ = (v);                                                               \
@@ -53,10 +52,10 @@
         insert_r_;                                                                                  \
     })
 
-/* Takes out the item at `index` and closes the gap, keeping the order: O(count). */
+/* Removes the item at `index` and closes the gap, keeping the order: O(count). */
 #define vec_remove(v, index) vec_close((v)->items, &(v)->count, (index), sizeof *(v)->items)
 
-/* Empty again; the memory stays. */
+/* Empties the vector; keeps the memory. */
 #define vec_clear(v) ((void)((v)->count = 0))
 
 /* Releases the array. The vector is empty and may be used again. */
@@ -77,10 +76,10 @@ static inline void vec_done_p(void *v)
     free(items);
 }
 
-/* Behind the macros. `items` is the address of the vector's pointer, whatever that points to. */
+/* Implementation of the macros. `items` is the address of the vector's pointer, whatever its type. */
 int vec_grow(void *items, size_t *cap, size_t count, size_t more, size_t item_bytes);
 
-/* Room for one item exists: moves the items from `index` on one place up. */
+/* There is room for one item: moves the items from `index` on by one position. */
 static inline void vec_open(void *items, size_t *count, size_t index, size_t item_bytes)
 {
     assert(index <= *count);

@@ -1,12 +1,12 @@
-/* `berth bench attach`: CSI volumes of pods on nodes, each attached by way of a VolumeAttachment. On the
+/* `berth bench attach`: CSI volumes of pods on nodes, each attached through a VolumeAttachment. Uses the
  * SQLite store, with server and controllers in this process, as in `berth serve`.
  *
- * Everything is there and bound before the controllers start. The attacher is a model: it sees an attachment
- * when it is stored, and says a second later that it is made. It serves all of them at once, so that the time
- * beyond that second is the controllers' and the server's.
+ * All objects exist and are bound before the controllers start. The attacher is a model: it sees an
+ * attachment when it is stored, and reports it as attached one second later. It serves all attachments in
+ * parallel, so the time beyond that second is spent in the controllers and the server.
  *
  *   time   from the start until every volume is in its node's status, on disk
- *   CPU    of the loop's thread and of the whole process, until nothing more is asked for; then at rest */
+ *   CPU    of the loop's thread and of the whole process, until the controllers are idle; then when idle */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -16,15 +16,15 @@
 
 #include "api/attachment.h"
 #include "api/node.h"
+#include "bench/bench_wait.h"
 #include "bench/pairs.h"
-#include "bench/wait.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 
 #define ATTACH_NS NS_PER_S
 #define REST_NS (10 * NS_PER_S)
 
-/* An attachment that the attacher is at. All take as long: they end in the order they began in. */
+/* An attachment in progress. All take equally long, so they end in the order of their beginning. */
 struct task {
     TAILQ_ENTRY(task) link;
     uint64_t due_ns;
@@ -38,7 +38,7 @@ struct attaching {
     struct store_watcher nodes;
     TAILQ_HEAD(, task) tasks;
     struct timer timer;
-    uint64_t reported; /* volumes, in the status of nodes */
+    uint64_t reported; /* number of volumes in the status of nodes */
 };
 
 /* --- Objects --- */
@@ -130,16 +130,6 @@ static void write_pod(void *ctx, uint64_t n, struct buf *b)
     json_out_end_object(b);
 }
 
-static void make_cluster(struct attaching *s)
-{
-    struct pairs *p = &s->pairs;
-
-    pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, p);
-    pairs_add_stored(p, KIND_VOLUME, p->count, write_volume, p);
-    pairs_add_stored(p, KIND_CLAIM, p->count, write_claim, p);
-    pairs_add_stored(p, KIND_POD, p->count, write_pod, p);
-}
-
 /* --- The attacher --- */
 
 static void on_due(void *ctx)
@@ -164,7 +154,7 @@ static void on_attachment(void *ctx, const struct store_event *ev)
     struct task *t = ev->old ? NULL : calloc(1, sizeof *t + len + 1);
 
     if (!t)
-        return; /* the wait for the rest then says that something is missing */
+        return; /* bench_await() then reports the missing ones */
     memcpy(t->name, ev->object->name, len + 1);
     t->due_ns = loop_now_ns(s->pairs.loop) + ATTACH_NS;
     TAILQ_INSERT_TAIL(&s->tasks, t, link);
@@ -194,33 +184,20 @@ static void print_row(const struct attaching *s, uint64_t ns, struct spent from,
            s->size->nodes, s->size->volumes, (double)ns / (double)NS_PER_S,
            (double)(to.loop_ns - from.loop_ns) / (double)NS_PER_S, to.all_seconds - from.all_seconds,
            (double)to.resident_bytes / 1e6, (double)proc_self_peak_bytes() / 1e6);
-    printf("%26s for each volume %.2f attachments, %.2f patches of nodes and others, %.2f events; %" PRIu64
+    printf("%26s per volume: %.2f attachments, %.2f patches of nodes and others, %.2f events; %" PRIu64
            " refused\n",
            "", (double)n->reads / volumes,
            (double)(n->other_patches + n->volume_patches + n->claim_patches) / volumes,
            (double)n->events / volumes, n->refused);
 }
 
-static void on_rested(void *ctx)
-{
-    bool *is_over = ctx;
-
-    *is_over = true;
-}
-
 static void time_rest(struct attaching *s)
 {
-    struct loop *l = s->pairs.loop;
     struct spent from = spent_now(s->pairs.clock), to;
-    bool is_over = false;
-    struct timer timer;
 
-    timer_init(&timer, l, on_rested, &is_over);
-    timer_arm_after(&timer, REST_NS);
-    while (!is_over)
-        loop_run_once(l);
+    pairs_rest(&s->pairs, REST_NS);
     to = spent_now(s->pairs.clock);
-    printf("%26s at rest: %.4f s of CPU on the loop, %.2f s in all, in %.0f s\n", "",
+    printf("%26s idle: %.4f s of CPU on the loop, %.2f s in all, in %.0f s\n", "",
            (double)(to.loop_ns - from.loop_ns) / (double)NS_PER_S, to.all_seconds - from.all_seconds,
            (double)(to.ns - from.ns) / (double)NS_PER_S);
 }
@@ -265,18 +242,18 @@ int bench_attach(const struct bench_size *size, struct error *err)
     p->parts = DAEMON_CONTROLLERS;
     if (pairs_open(p) == 0) {
         timer_init(&s->timer, p->loop, on_due, s);
-        make_cluster(s);
+        pairs_add_stored(p, KIND_NODE, size->nodes, write_node, p);
+        pairs_add_stored(p, KIND_VOLUME, p->count, write_volume, p);
+        pairs_add_stored(p, KIND_CLAIM, p->count, write_claim, p);
+        pairs_add_stored(p, KIND_POD, p->count, write_pod, p);
     }
     if (p->r == 0)
         time_row(s);
-    r = p->r;
-    if (r < 0)
-        *err = p->err;
     if (p->loop)
         timer_disarm(&s->timer);
     for (struct task *t; (t = TAILQ_FIRST(&s->tasks)); free(t))
         TAILQ_REMOVE(&s->tasks, t, link);
-    pairs_close(p);
+    r = pairs_close(p, err);
     free(s);
     return r;
 }

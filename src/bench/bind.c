@@ -1,13 +1,14 @@
-/* `berth bench bind`: claims that get their volumes from the controllers, on the SQLite store.
+/* `berth bench bind`: claims that the controllers bind to volumes, on the SQLite store.
  *
- * Server, store and controllers share this process, as in `berth serve`. A backlog is there before the
- * controllers start; a burst comes at BURST_PER_S pairs a second while they run. Rows with "behind" have
- * BACKGROUND released and as many bound volumes beside the pairs, in caches and queues like any other.
+ * Server, store and controllers share this process, as in `berth serve`. A backlog exists before the
+ * controllers start; a burst creates BURST_PER_S pairs per second while they run. Rows with "behind" have
+ * BACKGROUND released and as many bound volumes in addition to the pairs, in caches and queues like any
+ * other.
  *
- *   binds/s   from the start to the last claim that is Bound
- *   p50, p99  of a burst: from the claim's request to its being Bound, on disk
- *   CPU       of the loop's thread and of the whole process, until nothing more is asked for
- *   writes    that the controllers asked for, for each pair */
+ *   binds/s   from the start until the last claim is Bound
+ *   p50, p99  of a burst: from the request for the claim until it is Bound, on disk
+ *   CPU       of the loop's thread and of the whole process, until the controllers are idle
+ *   writes    of the controllers, per pair */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -15,14 +16,14 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "bench/bench_wait.h"
 #include "bench/pairs.h"
-#include "bench/wait.h"
 #include "io/clock.h"
 
 #define BACKGROUND 50000
 #define BURST_PER_S UINT64_C(1000)
 #define BURST_SECONDS UINT64_C(10)
-/* Requests of ours under way while a backlog is made. */
+/* Requests in flight while a backlog is created. */
 #define CREATES_IN_FLIGHT 512
 
 struct row {
@@ -50,31 +51,22 @@ static int cmp_ns(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Turns the moments into how long each claim took, in order. */
-static const uint64_t *latencies(struct pairs *p)
-{
-    for (uint64_t i = 0; i < p->count; i++)
-        p->bound_ns[i] -= p->asked_ns[i];
-    qsort(p->bound_ns, p->count, sizeof *p->bound_ns, cmp_ns);
-    return p->bound_ns;
-}
-
-/* --- The two kinds of work --- */
+/* --- Backlog and burst --- */
 
 static void on_tick(void *ctx)
 {
-    (void)ctx; /* a turn of the loop is all it is for */
+    (void)ctx; /* the timer only wakes the loop */
 }
 
 static void await_bound(struct pairs *p)
 {
     if (p->r == 0)
-        p->r = bench_await(p->loop, p->clock, &p->bound, p->count, "claims were bound", &p->err);
+        p->r = bench_await(p->loop, p->clock, &p->bound, p->count, "claims bound", &p->err);
 }
 
 static void make_backlog(struct pairs *p, enum pairs_way way)
 {
-    bench_phase("pairs are made", p->count);
+    bench_phase("creating pairs", p->count);
     for (uint64_t n = 0; n < p->count && p->r == 0; n++) {
         pairs_create(p, n, way);
         pairs_await_answers(p, CREATES_IN_FLIGHT);
@@ -104,14 +96,13 @@ static void run_burst(struct pairs *p, enum pairs_way way)
 
 /* --- The table --- */
 
-static double each(const struct pairs *p, uint64_t count)
+static double count_per_pair(const struct pairs *p, uint64_t count)
 {
     return (double)count / (double)p->count;
 }
 
 static void print_speed(const struct row *row, struct pairs *p, uint64_t ns)
 {
-    const uint64_t *took;
     uint64_t median, late;
 
     printf("%-28s %7" PRIu64 " pairs %8.0f binds/s", row->what, p->count,
@@ -120,9 +111,11 @@ static void print_speed(const struct row *row, struct pairs *p, uint64_t ns)
         printf("   %29s", "");
         return;
     }
-    took = latencies(p);
-    median = took[p->count / 2];
-    late = took[p->count * 99 / 100];
+    for (uint64_t i = 0; i < p->count; i++)
+        p->bound_ns[i] -= p->asked_ns[i];
+    qsort(p->bound_ns, p->count, sizeof *p->bound_ns, cmp_ns);
+    median = p->bound_ns[p->count / 2];
+    late = p->bound_ns[p->count * 99 / 100];
     printf("   p50 %7.1f ms, p99 %7.1f ms", (double)median / (double)NS_PER_MS,
            (double)late / (double)NS_PER_MS);
 }
@@ -136,8 +129,9 @@ static void print_cost(const struct pairs *p, struct spent from, struct spent to
            (double)to.resident_bytes / 1e6);
     printf("%-28s %.2f patches of volumes, %.2f of claims; %.2f others, %.2f events, %.2f reads; %" PRIu64
            " refused\n",
-           "", each(p, n->volume_patches), each(p, n->claim_patches), each(p, n->other_patches),
-           each(p, n->events), each(p, n->reads), n->refused);
+           "", count_per_pair(p, n->volume_patches), count_per_pair(p, n->claim_patches),
+           count_per_pair(p, n->other_patches), count_per_pair(p, n->events), count_per_pair(p, n->reads),
+           n->refused);
 }
 
 static void time_row(const struct row *row, struct pairs *p)
@@ -151,7 +145,7 @@ static void time_row(const struct row *row, struct pairs *p)
     from = spent_now(p->clock);
     pairs_start(p);
     while (row->is_burst && loop_poll(p->loop))
-        ; /* what was there before is not what is measured */
+        ; /* counts from before the start are not measured */
     if (row->is_burst)
         run_burst(p, row->way);
     else
@@ -180,10 +174,7 @@ static int run_row(const struct row *row, uint64_t pairs, struct error *err)
         make_backlog(p, row->way);
     if (p->r == 0)
         time_row(row, p);
-    r = p->r;
-    if (r < 0)
-        *err = p->err;
-    pairs_close(p);
+    r = pairs_close(p, err);
     free(p);
     return r;
 }

@@ -1,10 +1,10 @@
-/* `berth bench informer`: how fast a cache fills, what it takes, and how many changes a second go through it
- * into a controller's syncs; in process, then over HTTP.
+/* `berth bench informer`: how fast a cache fills, how much memory it takes, and how many changes per second
+ * pass through it to a controller's syncs; in process, then over HTTP.
  *
- * Server, store (in memory) and informer are one process and one thread, as in `berth serve`. Times are the
- * best of several rounds. Each half of the way is timed on its own: "behind" holds the watch back until every
- * change is committed, so that only its delivery is counted; "end to end" has changes committed while the
- * watch is live, in batches that are made beforehand, so that only the store's work is added. */
+ * Server, store (in memory) and informer share one process and one thread, as in `berth serve`. Times are the
+ * best of several rounds. Both halves of the path are timed separately: "behind" holds the watch back until
+ * every change is committed, so that only the delivery is timed; "end to end" commits changes while the watch
+ * is live, in batches that are made beforehand, so that only the store's work is added. */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -12,14 +12,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/json_out.h"
 #include "api/volume.h"
 #include "apiserver/local_client.h"
 #include "base/cleanup.h"
-#include "bench/wire.h"
-#include "bench/world.h"
+#include "bench/bench_wire.h"
+#include "bench/bench_world.h"
 #include "io/clock.h"
 #include "io/proc_self.h"
 #include "machinery/controller.h"
@@ -70,27 +69,18 @@ static void gate_free(struct client_carrier *c)
     g->next->type->free(g->next);
 }
 
-static void gate_open(struct gate *g)
-{
-    struct client_attempt *a = TAKE(g->held);
-
-    g->is_shut = false;
-    if (a)
-        g->next->type->start(g->next, a);
-}
-
 static const struct client_carrier_type gate_type = { gate_start, gate_cancel, gate_free };
 
-/* --- One who follows --- */
+/* --- A client with a cache --- */
 
 struct follower {
-    struct world *world;
+    struct bench_world *world;
     struct gate gate;
     struct client *client;
     struct informer *informer;
     struct informer_handler handler;
-    struct controller *controller; /* NULL: nobody syncs */
-    uint64_t heard;
+    struct controller *controller; /* NULL: no syncs */
+    uint64_t observed;
     uint64_t synced;
 };
 
@@ -108,29 +98,19 @@ static void index_class(const struct object *o, index_emit_fn *emit, void *ctx)
     emit(ctx, str_of(volume_of(o)->class));
 }
 
-/* One has a value for each volume, the other a few for all. */
+/* The first has one value per volume, the second a few values for all volumes. */
 static const struct informer_index indexes[] = { { "claim", index_claim }, { "class", index_class } };
 
-static void follower_hear(struct follower *f, const struct object *o)
+static void follower_on_volume(void *ctx, const struct object *o)
 {
-    f->heard++;
+    struct follower *f = ctx;
+
+    f->observed++;
     if (f->controller)
         controller_add(f->controller, str_of(o->name));
 }
 
-static void on_add(void *ctx, const struct object *o, bool is_initial)
-{
-    (void)is_initial;
-    follower_hear(ctx, o);
-}
-
-static void on_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    follower_hear(ctx, o);
-}
-
-static enum sync_result sync_volume(void *ctx, struct str key)
+static enum sync_result count_sync(void *ctx, struct str key)
 {
     struct follower *f = ctx;
 
@@ -147,10 +127,10 @@ static bool follower_is_ready(void *ctx)
 
 static int follower_add_controller(struct follower *f)
 {
-    struct world *w = f->world;
+    struct bench_world *w = f->world;
     struct controller_options o = {
-        .queue = { .loop = w->loop, .name = "bench", .metrics = w->metrics, .seed = 1 },
-        .sync = sync_volume,
+        .queue = { .loop = w->loop, .name = "bench", .metrics = w->server.metrics, .seed = 1 },
+        .sync = count_sync,
         .ctx = f,
         .is_ready = follower_is_ready,
     };
@@ -166,19 +146,19 @@ static void follower_close(struct follower *f)
     f->client = client_free(f->client);
 }
 
-/* How an informer is set up. */
+/* Options of an informer. */
 struct way {
     bool streams;
-    bool is_held; /* its watch waits for gate_open() */
-    bool syncs;   /* has a controller */
+    bool is_held; /* its watch waits for run_behind() */
+    bool syncs;   /* with a controller */
     size_t indexes;
 };
 
-static int follower_connect(struct follower *f, struct world *w)
+static int follower_connect(struct follower *f, struct bench_world *w)
 {
     struct client_options c = { .loop = w->loop, .carrier = &f->gate.carrier };
-    int r = w->wire ? wire_connect(w->wire, &f->gate.next, &w->err)
-                    : local_client_new(w->server, /* user= */ NULL, &f->gate.next, &w->err);
+    int r = w->wire ? bench_wire_connect(w->wire, &f->gate.next, &w->err)
+                    : local_client_new(w->server.api, /* user= */ NULL, &f->gate.next, &w->err);
 
     if (r < 0)
         return r;
@@ -186,10 +166,10 @@ static int follower_connect(struct follower *f, struct world *w)
     return client_new(&c, &f->client, &w->err);
 }
 
-static int follower_open(struct follower *f, struct world *w, struct way way)
+static int follower_open(struct follower *f, struct bench_world *w, struct way way)
 {
     struct informer_options i = { .loop = w->loop,
-                                  .metrics = w->metrics,
+                                  .metrics = w->server.metrics,
                                   .seed = 1,
                                   .kind = kind_info(KIND_VOLUME),
                                   .indexes = indexes,
@@ -198,7 +178,7 @@ static int follower_open(struct follower *f, struct world *w, struct way way)
     int r;
 
     *f = (struct follower){ .world = w, .gate.is_shut = way.is_held };
-    f->handler = (struct informer_handler){ .on_add = on_add, .on_update = on_update, .ctx = f };
+    f->handler = (struct informer_handler){ .on_upsert = follower_on_volume, .ctx = f };
     r = follower_connect(f, w);
     i.client = f->client;
     if (r == 0)
@@ -210,7 +190,7 @@ static int follower_open(struct follower *f, struct world *w, struct way way)
     return r;
 }
 
-/* Until all is in the cache and the controller, when there is one, has looked at it. */
+/* Waits until the cache is filled and the controller, if any, has synced every volume. */
 static void follower_fill(struct follower *f)
 {
     informer_start(f->informer);
@@ -226,8 +206,8 @@ static void follower_fill(struct follower *f)
 /* --- Figures --- */
 
 struct memory {
-    uint64_t used;     /* by what malloc() gave out */
-    uint64_t resident; /* as the kernel counts it */
+    uint64_t used;     /* allocated by malloc() */
+    uint64_t resident; /* resident, from the kernel */
 };
 
 static struct memory memory_now(void)
@@ -236,45 +216,37 @@ static struct memory memory_now(void)
     struct mallinfo2 m;
     struct error err;
 
-    (void)malloc_trim(0); /* what was given back before is not to be had for nothing */
+    (void)malloc_trim(0); /* freed memory must not be reused at no cost */
     m = mallinfo2();
-    (void)proc_self_stat(&s, &err); /* without /proc there is a zero in the table */
+    (void)proc_self_stat(&s, &err); /* without /proc the table shows a zero */
     return (struct memory){ m.uordblks + m.hblkhd, s.resident_bytes };
 }
 
-/* Time by the clock, and what the thread had of it: the machine may have other things to do. */
+/* Wall-clock time, and CPU time of the thread: the machine may run other programs. */
 struct span {
     uint64_t ns;
     uint64_t cpu_ns;
 };
 
-static struct span span_now(const struct world *w)
+static struct span span_now(const struct bench_world *w)
 {
     return (struct span){ clock_mono_ns(w->clock), clock_thread_cpu_ns() };
 }
 
-static struct span span_since(const struct world *w, struct span start)
+static struct span span_since(const struct bench_world *w, struct span start)
 {
     struct span now = span_now(w);
 
     return (struct span){ now.ns - start.ns, now.cpu_ns - start.cpu_ns };
 }
 
-static void print_rate(const char *what, uint64_t count, struct span best)
-{
-    printf("%-44s %10.0f/s %8.2f us of CPU each   (%" PRIu64 " in %.0f ms)\n", what,
-           (double)count * (double)NS_PER_S / (double)best.ns,
-           (double)best.cpu_ns / (double)NS_PER_US / (double)count, count,
-           (double)best.ns / (double)NS_PER_MS);
-}
-
-static double per_volume(const struct world *w, uint64_t before, uint64_t after)
+static double per_volume(const struct bench_world *w, uint64_t before, uint64_t after)
 {
     return ((double)after - (double)before) / (double)w->volumes;
 }
 
-/* Once: what it takes. */
-static int time_memory(struct world *w, const char *what, struct way way)
+/* Measures memory once. */
+static int time_memory(struct bench_world *w, const char *what, struct way way)
 {
     struct memory before = memory_now(), after;
     struct follower f;
@@ -283,17 +255,17 @@ static int time_memory(struct world *w, const char *what, struct way way)
     if (w->r == 0) {
         follower_fill(&f);
         after = memory_now();
-        printf("%-44s %10.0f bytes a volume   (resident: %.0f)\n", what,
+        printf("%-44s %10.0f bytes per volume   (resident: %.0f)\n", what,
                per_volume(w, before.used, after.used), per_volume(w, before.resident, after.resident));
     }
     follower_close(&f);
     return w->r;
 }
 
-/* How far it has come: through the controller, when there is one. */
+/* Changes processed: by the controller, if there is one. */
 static uint64_t follower_count(const struct follower *f)
 {
-    return f->controller ? f->synced : f->heard;
+    return f->controller ? f->synced : f->observed;
 }
 
 static void follower_catch_up(struct follower *f, uint64_t target)
@@ -310,41 +282,45 @@ static struct span run_fill(struct follower *f)
     return span_since(f->world, start);
 }
 
-/* How long the watch takes for all that happened while it was held back. */
+/* Time of the watch to deliver everything that changed while it was held back. */
 static struct span run_behind(struct follower *f)
 {
-    struct world *w = f->world;
+    struct bench_world *w = f->world;
+    struct client_attempt *attempt;
     struct span start;
     uint64_t target;
 
     follower_fill(f);
     target = follower_count(f) + w->volumes;
-    world_write_all(w);
+    bench_world_write_all(w);
     start = span_now(w);
-    gate_open(&f->gate);
+    f->gate.is_shut = false;
+    attempt = TAKE(f->gate.held);
+    if (attempt)
+        f->gate.next->type->start(f->gate.next, attempt);
     follower_catch_up(f, target);
     return span_since(w, start);
 }
 
-/* Batch by batch, from the commit to the sync; making the batch is not counted. */
+/* From commit to sync, batch by batch; making a batch is not timed. */
 static struct span run_commits(struct follower *f)
 {
-    struct world *w = f->world;
+    struct bench_world *w = f->world;
     struct object *batch[WORLD_BATCH];
     struct span sum = { 0 };
 
     follower_fill(f);
     for (uint64_t at = 0, target = follower_count(f); at < w->volumes && w->r == 0; at += WORLD_BATCH) {
-        size_t count = world_make_batch(w, at, batch);
+        size_t count = bench_world_make_batch(w, at, batch);
         struct span start = span_now(w), took;
 
-        world_submit_batch(w, batch, count);
+        bench_world_submit_batch(w, batch, count);
         target += count;
         follower_catch_up(f, target);
         took = span_since(w, start);
         sum.ns += took.ns;
         sum.cpu_ns += took.cpu_ns;
-        world_free_batch(batch, count);
+        bench_world_free_batch(batch, count);
     }
     return sum;
 }
@@ -353,7 +329,7 @@ static struct span run_commits(struct follower *f)
 
 struct patching {
     struct follower *follower;
-    uint64_t next; /* volume to be patched */
+    uint64_t next; /* next volume to patch */
     unsigned in_flight;
 };
 
@@ -367,7 +343,7 @@ static void patch_next(struct patch_slot *slot);
 static void on_patched(void *ctx, const struct client_answer *a)
 {
     struct patch_slot *slot = ctx;
-    struct world *w = slot->all->follower->world;
+    struct bench_world *w = slot->all->follower->world;
 
     slot->all->in_flight--;
     if (a->r < 0 && w->r == 0) {
@@ -380,7 +356,7 @@ static void on_patched(void *ctx, const struct client_answer *a)
 static void patch_next(struct patch_slot *slot)
 {
     struct patching *p = slot->all;
-    struct world *w = p->follower->world;
+    struct bench_world *w = p->follower->world;
     char name[WORLD_NAME_BYTES], text[128];
     struct buf body = BUF_ON(text, sizeof text);
     struct client_request q = { .verb = CLIENT_PATCH,
@@ -391,7 +367,7 @@ static void patch_next(struct patch_slot *slot)
 
     if (w->r < 0 || p->next == w->volumes)
         return;
-    world_volume_name(p->next, name);
+    bench_world_volume_name(p->next, name);
     json_out_object(&body, NULL);
     json_out_object(&body, "metadata");
     json_out_object(&body, "annotations");
@@ -405,11 +381,11 @@ static void patch_next(struct patch_slot *slot)
     client_send(p->follower->client, &slot->call, &q, on_patched, slot);
 }
 
-/* Patches as a controller sends them, from the request to the sync of what it changed. */
+/* Patches as a controller sends them, from the request to the sync of the change. */
 static struct span run_patches(struct follower *f)
 {
     static struct patch_slot slots[PATCHES_IN_FLIGHT];
-    struct world *w = f->world;
+    struct bench_world *w = f->world;
     struct patching p = { .follower = f };
     struct span start;
     uint64_t target;
@@ -431,7 +407,7 @@ static struct span run_patches(struct follower *f)
 
 typedef struct span run_fn(struct follower *f);
 
-static int time_runs(struct world *w, const char *what, struct way way, run_fn *run)
+static int time_runs(struct bench_world *w, const char *what, struct way way, run_fn *run)
 {
     struct span best = { UINT64_MAX, UINT64_MAX };
 
@@ -448,7 +424,10 @@ static int time_runs(struct world *w, const char *what, struct way way, run_fn *
         follower_close(&f);
     }
     if (w->r == 0)
-        print_rate(what, w->volumes, best);
+        printf("%-44s %10.0f/s %8.2f us of CPU each   (%" PRIu64 " in %.0f ms)\n", what,
+               (double)w->volumes * (double)NS_PER_S / (double)best.ns,
+               (double)best.cpu_ns / (double)NS_PER_US / (double)w->volumes, w->volumes,
+               (double)best.ns / (double)NS_PER_MS);
     return w->r;
 }
 
@@ -457,7 +436,7 @@ static const struct way held = { .is_held = true }, held_sync = { .is_held = tru
 static const struct way held_indexed = { .is_held = true, .syncs = true, .indexes = 2 };
 static const struct way live = { .syncs = true, .indexes = 2 };
 
-static int run_local(struct world *w)
+static int run_local(struct bench_world *w)
 {
     if (time_memory(w, "memory of a cache", plain) < 0 ||
         time_memory(w, "memory of a cache with 2 indexes", indexed) < 0 ||
@@ -473,12 +452,12 @@ static int run_local(struct world *w)
     return 0;
 }
 
-/* The server's side is in the figures too. */
-static int run_wire(struct world *w, bool is_tls)
+/* These figures include the server's work. */
+static int run_wire(struct bench_world *w, bool is_tls)
 {
-    struct wire wire = { 0 };
+    struct bench_wire wire = { 0 };
 
-    w->r = wire_open(&wire, w->server, is_tls, &w->err);
+    w->r = bench_wire_open(&wire, w->server.api, is_tls, &w->err);
     w->wire = &wire;
     printf("\n%s:\n", is_tls ? "HTTP with TLS" : "HTTP");
     if (w->r == 0 && time_memory(w, "memory of a cache", plain) == 0 &&
@@ -487,13 +466,13 @@ static int run_wire(struct world *w, bool is_tls)
         time_runs(w, "changes behind: to the sync", held_sync, run_behind) == 0)
         (void)time_runs(w, "end to end: from commit to sync", live, run_commits);
     w->wire = NULL;
-    wire_close(&wire);
+    bench_wire_close(&wire);
     return w->r;
 }
 
 int bench_informer(const struct bench_size *size, struct error *err)
 {
-    struct world *w = calloc(1, sizeof *w);
+    struct bench_world *w = calloc(1, sizeof *w);
     int r;
 
     if (!w)
@@ -501,9 +480,9 @@ int bench_informer(const struct bench_size *size, struct error *err)
     w->clock = clock_system();
     w->volumes = size->volumes;
     bench_baseline();
-    r = world_open(w);
+    r = bench_world_open(w);
     if (r == 0) {
-        world_write_all(w);
+        bench_world_write_all(w);
         r = w->r;
     }
     if (r == 0)
@@ -514,7 +493,7 @@ int bench_informer(const struct bench_size *size, struct error *err)
         r = run_wire(w, /* is_tls= */ true);
     if (r < 0)
         *err = w->err;
-    world_close(w);
+    bench_world_close(w);
     free(w);
     return r;
 }

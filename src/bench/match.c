@@ -1,11 +1,11 @@
-/* `berth bench match`: finding the volume for a claim among so many free ones.
+/* `berth bench match`: finding the volume for a claim among a number of free ones.
  *
- * Volumes of one class and one set of access modes, the worst case for the index: all in one ordered map.
- * Sizes are whole GiB at random up to 1 TiB, as people ask for them; then once more whole MiB, so that hardly
- * two are equal and each search ends in another corner of memory. One label in eight has the value that the
- * selector asks for, and beside the free volumes there are a tenth as many that are kept for a claim by name.
- * Volumes and claims are made by hand: only the index is measured, and the lines of memory that it has to
- * fetch; by the thread's own time, so that a neighbour on the same core is seen only in the caches. */
+ * All volumes have one class and one set of access modes, the worst case for the index: they are in one
+ * ordered map. Sizes are whole GiB at random up to 1 TiB, as users request them; then whole MiB, so that few
+ * are equal and each search ends elsewhere in memory. One label in eight has the value that the selector
+ * requests, and there are a tenth as many volumes that are reserved for a claim by name. Volumes and claims
+ * are filled in directly: only the index and its memory accesses are measured, in CPU time of the thread, so
+ * that other programs only have an effect through the caches. */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -17,14 +17,14 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
 #include "io/clock.h"
 #include "volumes/index.h"
 
 #define ROUNDS 3
 #define MATCHES 200000
 #define SIZES_FIRST 1000
-#define KEPT_SHARE 10 /* one of so many */
+#define KEPT_SHARE 10 /* one reserved per this many free */
 #define LABEL_VALUES 8
 #define MIB (INT64_C(1) << 20)
 #define SIZE_MIB_MAX (1 << 20)
@@ -43,10 +43,10 @@ struct named_volume {
 
 struct bench_match {
     struct volume_index *index;
-    struct named_volume *volumes; /* first the free ones, then the kept ones */
+    struct named_volume *volumes; /* first the free ones, then the reserved ones */
     uint64_t free_count;
     uint64_t count;
-    struct claim *claims; /* MATCHES of them, each asked for in turn */
+    struct claim *claims; /* MATCHES of them, used in turn */
     char (*claim_names)[NAME_BYTES];
     struct arena arena;
     struct label_selector selector;
@@ -54,7 +54,7 @@ struct bench_match {
     bool is_varied; /* sizes in MiB */
 };
 
-/* One figure for each; the best round counts. Of varied sizes only the first two are of interest. */
+/* The figures; the best round counts. With varied sizes only the first two are measured. */
 enum figure { PUT, HIT, MISS, SELECTOR, KEPT, REMOVE, FIGURE_COUNT };
 #define FIGURES_VARIED (HIT + 1)
 static const char *const figure_names[FIGURE_COUNT] = {
@@ -62,13 +62,13 @@ static const char *const figure_names[FIGURE_COUNT] = {
     [HIT] = "match",
     [MISS] = "match nothing",
     [SELECTOR] = "match 1 in 8 by selector",
-    [KEPT] = "match one that is kept",
+    [KEPT] = "match a reserved one",
     [REMOVE] = "remove",
 };
 
 /* --- Volumes and claims --- */
 
-static void object_by_hand(struct object *o, enum kind kind, const char *name)
+static void init_object(struct object *o, enum kind kind, const char *name)
 {
     refcount_init(&o->refs);
     o->kind = kind_info(kind);
@@ -91,7 +91,7 @@ static void make_volume(struct bench_match *b, uint64_t i)
 
     (void)snprintf(n->name, sizeof n->name, "pvc-%08x-2b1d-4c5e-8f6a-%012" PRIx64, (unsigned)rng_u64(&b->rng),
                    i);
-    object_by_hand(&v->obj, KIND_VOLUME, n->name);
+    init_object(&v->obj, KIND_VOLUME, n->name);
     v->obj.labels = (struct kvs){ &labels[rng_below(&b->rng, LABEL_VALUES)], 1 };
     v->capacity = random_size(b);
     v->class = v->spec_class = "fast";
@@ -103,19 +103,7 @@ static void make_volume(struct bench_match *b, uint64_t i)
         (void)snprintf(n->claim_name, sizeof n->claim_name, "claim-%" PRIu64, i);
 }
 
-static void make_claim(struct bench_match *b, uint64_t i)
-{
-    struct claim *c = &b->claims[i];
-
-    object_by_hand(&c->obj, KIND_CLAIM, b->claim_names[i]);
-    c->obj.ns = "bench";
-    c->obj.uid = b->claim_names[i];
-    c->class = c->spec_class = "fast";
-    c->volume_name = c->attributes_class = c->current_attributes_class = c->target_attributes_class = "";
-    c->modes = ACCESS_RWO;
-}
-
-/* The claims as the figure wants them. */
+/* Sets up the claims for the figure. */
 static void prepare_claims(struct bench_match *b, enum figure figure)
 {
     for (uint64_t i = 0; i < MATCHES; i++) {
@@ -132,39 +120,25 @@ static void prepare_claims(struct bench_match *b, enum figure figure)
 
 /* --- Measuring --- */
 
-static int put_all(struct bench_match *b, struct error *err)
+/* A claim for more than the largest size finds nothing; neither does one for nearly as much whose selector
+ * none of the last few satisfies. */
+static int run_figure(struct bench_match *b, enum figure figure, struct error *err)
 {
-    for (uint64_t i = 0; i < b->count; i++) {
-        int r = volume_index_put(b->index, &b->volumes[i].v, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
-}
-
-static int remove_all(struct bench_match *b, struct error *err)
-{
-    (void)err;
-    for (uint64_t i = 0; i < b->count; i++)
-        volume_index_remove(b->index, b->volumes[i].name);
-    return 0;
-}
-
-/* A claim for more than the largest finds nothing; so does one for nearly as much whose selector none of the
- * last few satisfies. */
-static int match_all(struct bench_match *b, struct error *err)
-{
+    bool is_match = figure != PUT && figure != REMOVE;
     const struct volume *v;
+    int r = 0;
 
-    for (uint64_t i = 0; i < MATCHES; i++) {
-        int r = volume_index_match(b->index, &b->claims[i], &(struct match_options){ 0 }, &v, err);
-        if (r < 0)
-            return r;
-    }
-    return 0;
+    for (uint64_t i = 0; i < (is_match ? MATCHES : b->count) && r == 0; i++)
+        if (is_match)
+            r = volume_index_match(b->index, &b->claims[i], &(struct match_options){ 0 }, &v, err);
+        else if (figure == PUT)
+            r = volume_index_put(b->index, &b->volumes[i].v, err);
+        else
+            volume_index_remove(b->index, b->volumes[i].name);
+    return r;
 }
 
-static int measure(struct bench_match *b, enum figure figure, double *best_ns, struct error *err)
+static int measure_figure(struct bench_match *b, enum figure figure, double *best_ns, struct error *err)
 {
     bool is_match = figure != PUT && figure != REMOVE;
     uint64_t start_ns;
@@ -174,7 +148,7 @@ static int measure(struct bench_match *b, enum figure figure, double *best_ns, s
     if (is_match)
         prepare_claims(b, figure);
     start_ns = clock_thread_cpu_ns();
-    r = is_match ? match_all(b, err) : figure == PUT ? put_all(b, err) : remove_all(b, err);
+    r = run_figure(b, figure, err);
     ns = (double)(clock_thread_cpu_ns() - start_ns) / (double)(is_match ? MATCHES : b->count);
     if (r == 0 && (*best_ns == 0 || ns < *best_ns))
         *best_ns = ns;
@@ -188,22 +162,12 @@ static size_t memory_in_use(void)
     return m.uordblks + m.hblkhd;
 }
 
-static void print_figures(const struct bench_match *b, const double *ns, int count)
-{
-    char what[64];
-
-    for (int i = 0; i < count; i++) {
-        (void)snprintf(what, sizeof what, "%8" PRIu64 " free: %s%s", b->free_count, figure_names[i],
-                       b->is_varied ? ", all sizes" : "");
-        bench_print(what, ns[i]);
-    }
-}
-
 static int run_rounds(struct bench_match *b, struct error *err)
 {
     int count = b->is_varied ? FIGURES_VARIED : FIGURE_COUNT;
     double best_ns[FIGURE_COUNT] = { 0 };
     size_t before = memory_in_use(), bytes = 0;
+    char what[64];
     struct error ignored;
     int r = 0;
 
@@ -211,23 +175,27 @@ static int run_rounds(struct bench_match *b, struct error *err)
     for (int round = 0; round < ROUNDS && r == 0; round++) {
         bench_step((uint64_t)round);
         for (int i = 0; i < count && r == 0; i++) {
-            r = measure(b, (enum figure)i, &best_ns[i], err);
+            r = measure_figure(b, (enum figure)i, &best_ns[i], err);
             if (round == 0 && i == PUT)
                 bytes = memory_in_use() - before;
         }
-        (void)remove_all(b, &ignored); /* whoever has not been removed in measuring */
+        (void)run_figure(b, REMOVE, &ignored); /* volumes that the measurement has not removed */
     }
     bench_phase_end();
     if (r < 0)
         return r;
-    print_figures(b, best_ns, count);
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(what, sizeof what, "%8" PRIu64 " free: %s%s", b->free_count, figure_names[i],
+                       b->is_varied ? ", all sizes" : "");
+        bench_print(what, best_ns[i]);
+    }
     if (!b->is_varied)
         printf("%8" PRIu64 " free: memory for each %18.0f bytes\n", b->free_count,
                (double)bytes / (double)b->count);
     return 0;
 }
 
-/* --- One number of volumes after the other --- */
+/* --- Numbers of volumes --- */
 
 static int run_made(struct bench_match *b, struct error *err)
 {
@@ -259,17 +227,6 @@ static int run_with(struct bench_match *b, uint64_t volumes, struct error *err)
     return r;
 }
 
-static int run_sizes(struct bench_match *b, uint64_t volumes, struct error *err)
-{
-    int r = 0;
-
-    for (uint64_t i = 0; i < MATCHES; i++)
-        make_claim(b, i);
-    for (uint64_t n = SIZES_FIRST; r == 0 && n < volumes; n *= 10)
-        r = run_with(b, n, err);
-    return r < 0 ? r : run_with(b, volumes, err);
-}
-
 int bench_match(const struct bench_size *size, struct error *err)
 {
     struct bench_match b = { .arena = ARENA_INIT(1 << 16) };
@@ -279,8 +236,22 @@ int bench_match(const struct bench_size *size, struct error *err)
     rng_init(&b.rng, 1);
     b.claims = calloc(MATCHES, sizeof *b.claims);
     b.claim_names = calloc(MATCHES, sizeof *b.claim_names);
+    if (r == 0 && (!b.claims || !b.claim_names))
+        r = error_no_memory(err);
+    for (uint64_t i = 0; i < MATCHES && r == 0; i++) {
+        struct claim *c = &b.claims[i];
+
+        init_object(&c->obj, KIND_CLAIM, b.claim_names[i]);
+        c->obj.ns = "bench";
+        c->obj.uid = b.claim_names[i];
+        c->class = c->spec_class = "fast";
+        c->volume_name = c->attributes_class = c->current_attributes_class = c->target_attributes_class = "";
+        c->modes = ACCESS_RWO;
+    }
+    for (uint64_t n = SIZES_FIRST; r == 0 && n < size->volumes; n *= 10)
+        r = run_with(&b, n, err);
     if (r == 0)
-        r = b.claims && b.claim_names ? run_sizes(&b, size->volumes, err) : error_no_memory(err);
+        r = run_with(&b, size->volumes, err);
     free(b.claims);
     free(b.claim_names);
     arena_done(&b.arena);

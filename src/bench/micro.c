@@ -1,13 +1,11 @@
-/* `berth bench micro`, and what all benchmarks print.
+/* `berth bench micro`, and the output of all benchmarks.
  *
- * Each figure is the best of several rounds: other work on the machine can only add to one. The first row is
- * the machine's own: compare runs by what they are in units of it. */
+ * Each figure is the best of several rounds: other programs on the machine can only add to one. The first row
+ * is the speed of the machine: compare runs in units of it. */
 #include "bench/bench.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/json.h"
@@ -19,7 +17,7 @@
 #include "base/clock.h"
 #include "base/omap.h"
 #include "base/rng.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
 #include "io/clock.h"
 
 #define BENCH_ROUNDS 7
@@ -57,7 +55,7 @@ static const char bench_volume_text[] =
 
 const struct str bench_volume = { bench_volume_text, sizeof bench_volume_text - 1 };
 
-/* What a benchmark works on. */
+/* State of a benchmark. */
 struct bench {
     const struct clock *clock;
     struct json doc;
@@ -65,8 +63,8 @@ struct bench {
     struct buf out;
     struct omap map;
     struct rng rng;
-    uint64_t entries; /* of the map */
-    uint64_t sum;     /* of results, so that none is computed in vain */
+    uint64_t entries; /* in the map */
+    uint64_t sum;     /* of results, so that the compiler cannot remove the work */
     struct error err;
     int r;
 };
@@ -115,7 +113,7 @@ static void bench_encode(struct bench *b, uint64_t count)
     }
 }
 
-/* Gives the volume two more managers: who bound it, and who wrote its status. */
+/* Gives the volume two more managers: the binder, and the writer of its status. */
 static void bench_own(struct bench *b)
 {
     struct managed_write w = { .kind = kind_info(KIND_VOLUME),
@@ -134,14 +132,14 @@ static void bench_own(struct bench *b)
     json_write(&b->doc, b->volume, &b->out);
 }
 
-/* Copies the volume with three managers in b->out, changes a field and adds an annotation, and when w is set
- * brings its managedFields up to date. */
+/* Copies the volume with three managers from b->out, changes a field and adds an annotation, and updates its
+ * managedFields if w is set. */
 static void bench_patch(struct bench *b, uint64_t count, const struct managed_write *w)
 {
     json_ref old = 0;
 
     for (uint64_t i = 0; i < count && b->r == 0; i++) {
-        if (i % 64 == 0) { /* copies pile up */
+        if (i % 64 == 0) { /* the document grows with each copy */
             json_clear(&b->doc);
             b->r = json_parse(&b->doc, buf_str(&b->out), &old, &b->err);
         }
@@ -154,7 +152,7 @@ static void bench_patch(struct bench *b, uint64_t count, const struct managed_wr
     }
 }
 
-static void bench_patch_alone(struct bench *b, uint64_t count)
+static void bench_patch_only(struct bench *b, uint64_t count)
 {
     bench_patch(b, count, /* w= */ NULL);
 }
@@ -191,7 +189,7 @@ static void bench_quantity(struct bench *b, uint64_t count)
     }
 }
 
-/* The map's items are numbers in disguise: ranks decide, and these only break ties. */
+/* The map's items are numbers cast to pointers: ranks order them, and these only break ties. */
 static int bench_cmp(void *ctx, const void *a, const void *c)
 {
     (void)ctx;
@@ -265,19 +263,19 @@ static int bench_prepare_volume(struct bench *b)
     return b->r;
 }
 
-/* What ownership adds to a write that changes two fields. */
+/* Cost of field ownership in a write that changes two fields. */
 static void bench_ownership(struct bench *b)
 {
-    double alone_ns;
+    double patch_ns;
     char what[64];
 
     if (bench_prepare_volume(b) == 0)
         bench_own(b);
-    alone_ns = bench_ns(b, bench_patch_alone, 20000);
+    patch_ns = bench_ns(b, bench_patch_only, 20000);
     (void)snprintf(what, sizeof what, "copy and patch %zu bytes of 3 managers", b->out.len);
-    bench_print(what, alone_ns);
-    bench_print("bring its managedFields up to date", bench_ns(b, bench_patch_owned, 20000) - alone_ns);
-    bench_print("the same for a write to its status", bench_ns(b, bench_patch_status, 20000) - alone_ns);
+    bench_print(what, patch_ns);
+    bench_print("update its managedFields", bench_ns(b, bench_patch_owned, 20000) - patch_ns);
+    bench_print("update them for a write to its status", bench_ns(b, bench_patch_status, 20000) - patch_ns);
 }
 
 void bench_baseline(void)

@@ -1,3 +1,8 @@
+/* A server on the SQLite store with pairs of volumes and claims, and the components that work on them, all on
+ * one loop.
+ *
+ * The components' client counts their requests. Objects are created through the API, or written straight into
+ * the store to save time. The first failure sticks in p->r and p->err. */
 #include "bench/pairs.h"
 
 #include <inttypes.h>
@@ -8,10 +13,8 @@
 #include "api/claim.h"
 #include "api/schema.h"
 #include "api/uid.h"
-#include "apiserver/authenticate.h"
 #include "apiserver/local_client.h"
-#include "apiserver/store_facts.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
 #include "controllers/attach/attach.h"
 #include "daemon/settings.h"
 #include "io/path.h"
@@ -22,25 +25,10 @@
 #define BATCH STORE_BATCH_MAX
 #define CLAIM_PREFIX "claim-"
 #define DOC_BYTES_MAX ((size_t)1 << 20)
-/* Nothing asked for so long: the controllers are done. */
+/* The controllers count as idle after this time without a request. */
 #define QUIET_NS (200 * NS_PER_MS)
 
 /* --- Counting --- */
-
-static bool is_binder(const struct client_request *q)
-{
-    return q->field_manager && strcmp(q->field_manager, "berth-binder") == 0;
-}
-
-static void count_patch(struct pairs_counts *n, const struct client_request *q)
-{
-    if (!is_binder(q))
-        n->other_patches++;
-    else if (q->kind && q->kind->kind == KIND_VOLUME)
-        n->volume_patches++;
-    else
-        n->claim_patches++;
-}
 
 static struct pairs_carrier *carrier_of(struct client_carrier *c)
 {
@@ -49,16 +37,21 @@ static struct pairs_carrier *carrier_of(struct client_carrier *c)
 
 static void carrier_start(struct client_carrier *c, struct client_attempt *a)
 {
-    struct pairs_carrier *x = carrier_of(c);
+    struct pairs_carrier *carrier = carrier_of(c);
     const struct client_request *q = a->request;
+    bool is_binder = q->field_manager && strcmp(q->field_manager, "berth-binder") == 0;
 
     if (q->kind && (q->kind->kind == KIND_EVENT || q->kind->kind == KIND_EVENT_V1))
-        x->counts.events++;
-    else if (q->verb == CLIENT_PATCH)
-        count_patch(&x->counts, q);
+        carrier->counts.events++;
+    else if (q->verb != CLIENT_PATCH)
+        carrier->counts.reads++;
+    else if (!is_binder)
+        carrier->counts.other_patches++;
+    else if (q->kind && q->kind->kind == KIND_VOLUME)
+        carrier->counts.volume_patches++;
     else
-        x->counts.reads++;
-    x->next->type->start(x->next, a);
+        carrier->counts.claim_patches++;
+    carrier->next->type->start(carrier->next, a);
 }
 
 static void carrier_cancel(struct client_carrier *c, struct client_attempt *a)
@@ -100,7 +93,7 @@ static void ignore_wait(void *ctx, const char *method, uint64_t waited_ns)
     (void)waited_ns;
 }
 
-/* --- Watching --- */
+/* --- Observing --- */
 
 static void on_claim(void *ctx, const struct store_event *ev)
 {
@@ -118,7 +111,7 @@ static void on_claim(void *ctx, const struct store_event *ev)
 
 /* --- Objects --- */
 
-static void fail(struct pairs *p, int r, const struct error *err)
+static void pairs_fail(struct pairs *p, int r, const struct error *err)
 {
     if (r < 0 && p->r == 0) {
         p->r = r;
@@ -169,7 +162,7 @@ static void write_claim_ref(struct buf *b, const char *claim, const char *claim_
     json_out_end_object(b);
 }
 
-/* The rest of a volume that was begun; claim "": for none. */
+/* Writes the rest of a volume whose body was begun; claim "": none. */
 static void write_volume(struct buf *b, const char *name, const char *claim, const char *claim_uid,
                          struct str status)
 {
@@ -235,7 +228,7 @@ static void on_stored(void *ctx, int r, const struct error *err)
     struct batch *b = ctx;
 
     b->writing--;
-    fail(b->p, r, err);
+    pairs_fail(b->p, r, err);
 }
 
 static void batch_flush(struct batch *b)
@@ -258,7 +251,7 @@ static void batch_add(struct batch *b, enum kind k, struct str text)
         r = schema_normalize(kind_info(k)->schema, &b->doc, v, SCHEMA_KEEP_UNKNOWN, /* report= */ NULL, &err);
     if (r == 0)
         r = object_new(kind_info(k), &b->doc, v, &o, &err);
-    fail(b->p, r, &err);
+    pairs_fail(b->p, r, &err);
     if (!o)
         return;
     b->writing++;
@@ -327,7 +320,7 @@ void pairs_add_background(struct pairs *p, uint64_t released, uint64_t bound)
 
     if (!b)
         return;
-    bench_phase("old volumes are stored", released + bound);
+    bench_phase("storing old volumes", released + bound);
     for (uint64_t n = 0; n < released + bound && p->r == 0; n++) {
         add_old_volume(b, n, /* is_bound= */ n >= released);
         bench_step(n);
@@ -344,7 +337,7 @@ void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_
 
     if (!b)
         return;
-    bench_phase("objects are stored", count);
+    bench_phase("storing objects", count);
     for (uint64_t n = 0; n < count && p->r == 0; n++) {
         buf_clear(&body);
         make(ctx, n, &body);
@@ -357,38 +350,38 @@ void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_
 
 /* --- Through the API --- */
 
-struct ask {
+struct pair_request {
     struct pairs *p;
     struct client_call call;
     uint64_t n;
     enum pairs_way way;
 };
 
-static void ask_send(struct pairs *p, uint64_t n, enum pairs_way way, const struct client_request *q,
-                     client_done_fn *done)
+static void request_send(struct pairs *p, uint64_t n, enum pairs_way way, const struct client_request *q,
+                         client_done_fn *done)
 {
-    struct ask *a = calloc(1, sizeof *a);
+    struct pair_request *a = calloc(1, sizeof *a);
 
     if (!a) {
         p->r = error_no_memory(&p->err);
         return;
     }
-    *a = (struct ask){ .p = p, .n = n, .way = way };
+    *a = (struct pair_request){ .p = p, .n = n, .way = way };
     p->unanswered++;
     client_send(p->client, &a->call, q, done, a);
 }
 
 static void on_answer(void *ctx, const struct client_answer *answer)
 {
-    struct ask *a = ctx;
+    struct pair_request *a = ctx;
 
-    fail(a->p, answer->r, &answer->error);
+    pairs_fail(a->p, answer->r, &answer->error);
     a->p->unanswered--;
     free(a);
 }
 
-static void create(struct pairs *p, uint64_t n, enum pairs_way way, enum kind k, struct str body,
-                   client_done_fn *done)
+static void send_create(struct pairs *p, uint64_t n, enum pairs_way way, enum kind k, struct str body,
+                        client_done_fn *done)
 {
     struct client_request q = { .verb = CLIENT_CREATE,
                                 .kind = kind_info(k),
@@ -396,12 +389,12 @@ static void create(struct pairs *p, uint64_t n, enum pairs_way way, enum kind k,
                                 .body = body,
                                 .field_manager = "bench" };
 
-    ask_send(p, n, way, &q, done);
+    request_send(p, n, way, &q, done);
 }
 
 void pairs_create_object(struct pairs *p, enum kind k, struct str body)
 {
-    create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
+    send_create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
 }
 
 void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body)
@@ -414,7 +407,7 @@ void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct s
                                 .body = body,
                                 .field_manager = "bench" };
 
-    ask_send(p, /* n= */ 0, PAIRS_FREE, &q, on_answer);
+    request_send(p, /* n= */ 0, PAIRS_FREE, &q, on_answer);
 }
 
 static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const char *claim_uid,
@@ -428,7 +421,7 @@ static void create_volume(struct pairs *p, uint64_t n, enum pairs_way way, const
         (void)snprintf(claim, sizeof claim, CLAIM_PREFIX "%" PRIu64, n);
     pairs_begin_object(p, &body, KIND_VOLUME, /* series= */ NULL, n);
     write_volume(&body, name, claim, claim_uid, STR_LIT("{}"));
-    create(p, n, way, KIND_VOLUME, buf_str(&body), done);
+    send_create(p, n, way, KIND_VOLUME, buf_str(&body), done);
 }
 
 static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client_done_fn *done)
@@ -440,12 +433,12 @@ static void create_claim(struct pairs *p, uint64_t n, enum pairs_way way, client
     p->asked_ns[n] = clock_mono_ns(p->clock);
     pairs_begin_object(p, &body, KIND_CLAIM, /* series= */ NULL, n);
     write_claim(&body, name, /* volume= */ "", STR_LIT("{}"));
-    create(p, n, way, KIND_CLAIM, buf_str(&body), done);
+    send_create(p, n, way, KIND_CLAIM, buf_str(&body), done);
 }
 
 static void make_available(void *ctx, const struct client_answer *answer)
 {
-    struct ask *a = ctx;
+    struct pair_request *a = ctx;
     struct client_request q = { .verb = CLIENT_PATCH,
                                 .kind = kind_info(KIND_VOLUME),
                                 .subresource = "status",
@@ -455,14 +448,14 @@ static void make_available(void *ctx, const struct client_answer *answer)
 
     if (answer->r == 0) {
         q.name = answer->object->name;
-        ask_send(a->p, a->n, a->way, &q, on_answer);
+        request_send(a->p, a->n, a->way, &q, on_answer);
     }
     on_answer(ctx, answer);
 }
 
 static void create_reserved(void *ctx, const struct client_answer *answer)
 {
-    const struct ask *a = ctx;
+    const struct pair_request *a = ctx;
 
     if (answer->r == 0)
         create_volume(a->p, a->n, a->way, answer->object->uid, on_answer);
@@ -487,11 +480,9 @@ void pairs_await_answers(struct pairs *p, uint64_t left)
 
 /* --- The controllers --- */
 
-static void on_synced(void *ctx)
+static void set_flag(void *flag)
 {
-    bool *is_synced = ctx;
-
-    *is_synced = true;
+    *(bool *)flag = true;
 }
 
 void pairs_open_components(struct pairs *p)
@@ -504,18 +495,18 @@ void pairs_open_components(struct pairs *p)
     struct components_options o = { .parts = p->parts,
                                     .part = { .loop = p->loop,
                                               .clock = p->clock,
-                                              .metrics = p->metrics,
+                                              .metrics = p->server.metrics,
                                               .seed = 1,
                                               .is_local = true,
                                               .server = server_version_own() },
                                     .settings = &settings,
                                     .host = "",
-                                    .on_synced = on_synced,
+                                    .on_synced = set_flag,
                                     .ctx = &is_synced };
 
     observer = (struct client_observer){ count_attempt, ignore_retry, ignore_wait, p };
     p->carrier.carrier.type = &carrier_type;
-    p->r = local_client_new(p->server, /* user= */ NULL, &p->carrier.next, &p->err);
+    p->r = local_client_new(p->server.api, /* user= */ NULL, &p->carrier.next, &p->err);
     if (p->r == 0)
         p->r = client_new(&c, &p->components_client, &p->err);
     o.part.client = p->components_client;
@@ -533,52 +524,28 @@ void pairs_start(struct pairs *p)
     components_start(p->components);
 }
 
-static void on_quiet(void *ctx)
+void pairs_rest(struct pairs *p, uint64_t ns)
 {
-    bool *is_due = ctx;
+    struct timer timer;
+    bool is_over = false;
 
-    *is_due = true;
+    timer_init(&timer, p->loop, set_flag, &is_over);
+    timer_arm_after(&timer, ns);
+    while (!is_over)
+        loop_run_once(p->loop);
 }
 
 void pairs_settle(struct pairs *p)
 {
     struct pairs_counts before;
-    struct timer timer;
-    bool is_due;
 
-    timer_init(&timer, p->loop, on_quiet, &is_due);
     do {
         before = p->carrier.counts;
-        is_due = false;
-        timer_arm_after(&timer, QUIET_NS);
-        while (!is_due)
-            loop_run_once(p->loop);
+        pairs_rest(p, QUIET_NS);
     } while (memcmp(&before, &p->carrier.counts, sizeof before) != 0);
 }
 
 /* --- Life --- */
-
-static int open_server(struct pairs *p)
-{
-    struct authenticator_options a = { .clock = p->clock, .is_insecure = true };
-    struct apiserver_options o = {
-        .clock = p->clock, .seed = 1, .address = "127.0.0.1:0", .event_ttl_seconds = 3600
-    };
-    int r;
-
-    a.facts = store_facts(p->store);
-    r = authenticator_new(&a, &p->authenticator, &p->err);
-    if (r < 0)
-        return r;
-    p->metrics = metrics_new((struct hash_seed){ 1, 2 });
-    if (!p->metrics)
-        return error_no_memory(&p->err);
-    o.loop = p->loop;
-    o.store = p->store;
-    o.metrics = p->metrics;
-    o.authenticator = p->authenticator;
-    return apiserver_new(&o, &p->server, &p->err);
-}
 
 static int open_client(struct pairs *p)
 {
@@ -589,13 +556,13 @@ static int open_client(struct pairs *p)
                                 .kind = kind_info(KIND_NAMESPACE),
                                 .body = { body, sizeof body - 1 },
                                 .field_manager = "bench" };
-    int r = local_client_new(p->server, /* user= */ NULL, &c.carrier, &p->err);
+    int r = local_client_new(p->server.api, /* user= */ NULL, &c.carrier, &p->err);
 
     if (r == 0)
         r = client_new(&c, &p->client, &p->err);
     if (r < 0)
         return r;
-    ask_send(p, 0, PAIRS_FREE, &q, on_answer);
+    request_send(p, 0, PAIRS_FREE, &q, on_answer);
     pairs_await_answers(p, 0);
     return p->r;
 }
@@ -614,27 +581,25 @@ int pairs_open(struct pairs *p)
         p->r = store_open_sqlite(p->dir, p->loop, /* o= */ NULL, &p->store, &p->err);
     if (p->r == 0) {
         store_watch(p->store, &p->watcher, KIND_CLAIM, on_claim, /* settled= */ NULL, p);
-        p->r = open_server(p);
+        p->r = bench_server_open(&p->server, p->loop, p->store, p->clock, &p->err);
     }
     return p->r < 0 ? p->r : open_client(p);
 }
 
-void pairs_close(struct pairs *p)
+int pairs_close(struct pairs *p, struct error *err)
 {
     p->components = components_free(p->components);
     p->components_client = client_free(p->components_client);
     p->client = client_free(p->client);
-    if (p->store) {
+    if (p->store)
         store_unwatch(p->store, &p->watcher);
-        store_finish(p->store);
-    }
-    p->server = apiserver_free(p->server);
-    p->store = store_free(p->store);
-    p->authenticator = authenticator_free(p->authenticator);
-    p->metrics = metrics_free(p->metrics);
+    bench_server_close(&p->server, &p->store);
     p->loop = loop_free(p->loop);
     if (p->dir[0])
         io_discard_dir(p->dir);
     free(p->asked_ns);
     free(p->bound_ns);
+    if (p->r < 0)
+        *err = p->err;
+    return p->r;
 }

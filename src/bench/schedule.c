@@ -1,12 +1,12 @@
 /* `berth bench schedule`: pods with a claim that waits for its consumer, and local volumes spread evenly over
- * nodes; each pod gets a node with a volume. On the SQLite store, with server, controllers and scheduler in
+ * nodes; each pod gets a node with a volume. Uses the SQLite store, with server, controllers and scheduler in
  * this process, as in `berth serve`.
  *
- * Everything is there, the volumes Available, before controllers and scheduler start.
+ * All objects exist, and the volumes are Available, before controllers and scheduler start.
  *
  *   pods/s   from the start to the last pod's nodeName, on disk
- *   CPU      of the loop's thread and of the whole process, until nothing more is asked for
- *   writes   that controllers and scheduler asked for, for each pod */
+ *   CPU      of the loop's thread and of the whole process, until the controllers are idle
+ *   writes   of controllers and scheduler, per pod */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -14,17 +14,17 @@
 #include <stdlib.h>
 
 #include "api/pod.h"
+#include "bench/bench_wait.h"
 #include "bench/pairs.h"
-#include "bench/wait.h"
 #include "io/clock.h"
 
 #define CREATES_IN_FLIGHT 512
 
-struct schedule {
+struct schedule_bench {
     struct pairs pairs;
     const struct bench_size *size;
     struct store_watcher watcher;
-    uint64_t placed; /* pods */
+    uint64_t placed; /* pods with a node */
 };
 
 /* --- Objects --- */
@@ -45,7 +45,7 @@ static void write_node(void *ctx, uint64_t n, struct buf *b)
     json_out_end_object(b);
 }
 
-/* The node with that number and no other. */
+/* Node affinity for exactly the node with that number. */
 static void write_affinity(struct buf *b, uint64_t node)
 {
     json_out_object(b, "nodeAffinity");
@@ -69,7 +69,7 @@ static void write_affinity(struct buf *b, uint64_t node)
 
 static void write_volume(void *ctx, uint64_t n, struct buf *b)
 {
-    const struct schedule *s = CONTAINER_OF(ctx, struct schedule, pairs);
+    const struct schedule_bench *s = CONTAINER_OF(ctx, struct schedule_bench, pairs);
 
     pairs_begin_object(ctx, b, KIND_VOLUME, "b000", n);
     json_out_textf(b, "name", "volume-%" PRIu64, n);
@@ -88,16 +88,6 @@ static void write_volume(void *ctx, uint64_t n, struct buf *b)
     json_out_end_object(b);
     json_out_raw(b, "status", STR_LIT("{\"phase\":\"Available\"}"));
     json_out_end_object(b);
-}
-
-static void create_class(struct pairs *p)
-{
-    static const char body[] =
-        "{\"kind\":\"StorageClass\",\"apiVersion\":\"storage.k8s.io/v1\",\"metadata\":{"
-        "\"name\":\"local\"},\"provisioner\":\"kubernetes.io/no-provisioner\","
-        "\"volumeBindingMode\":\"WaitForFirstConsumer\"}";
-
-    pairs_create_object(p, KIND_CLASS, (struct str){ body, sizeof body - 1 });
 }
 
 static void create_claim(struct pairs *p, uint64_t n)
@@ -132,14 +122,18 @@ static void create_pod(struct pairs *p, uint64_t n)
     pairs_create_object(p, KIND_POD, buf_str(&body));
 }
 
-static void make_backlog(struct schedule *s)
+#define CLASS                                                                                            \
+    "{\"kind\":\"StorageClass\",\"apiVersion\":\"storage.k8s.io/v1\",\"metadata\":{\"name\":\"local\"}," \
+    "\"provisioner\":\"kubernetes.io/no-provisioner\",\"volumeBindingMode\":\"WaitForFirstConsumer\"}"
+
+static void make_backlog(struct schedule_bench *s)
 {
     struct pairs *p = &s->pairs;
 
     pairs_add_stored(p, KIND_NODE, s->size->nodes, write_node, p);
     pairs_add_stored(p, KIND_VOLUME, s->size->volumes, write_volume, p);
-    create_class(p);
-    bench_phase("pods are made", s->size->pods);
+    pairs_create_object(p, KIND_CLASS, STR_LIT(CLASS));
+    bench_phase("creating pods", s->size->pods);
     for (uint64_t n = 0; n < s->size->pods && p->r == 0; n++) {
         create_claim(p, n);
         create_pod(p, n);
@@ -154,15 +148,15 @@ static void make_backlog(struct schedule *s)
 
 static void on_pod(void *ctx, const struct store_event *ev)
 {
-    struct schedule *s = ctx;
+    struct schedule_bench *s = ctx;
 
     if (ev->is_delete || pod_of(ev->object)->node_name[0] == '\0')
         return;
-    /* Nothing else writes to a pod that has its node. */
+    /* No other component writes to a pod that has its node. */
     s->placed++;
 }
 
-static void print_row(const struct schedule *s, uint64_t ns, struct spent from, struct spent to)
+static void print_row(const struct schedule_bench *s, uint64_t ns, struct spent from, struct spent to)
 {
     const struct pairs_counts *n = &s->pairs.carrier.counts;
     double pods = (double)s->size->pods;
@@ -179,7 +173,7 @@ static void print_row(const struct schedule *s, uint64_t ns, struct spent from, 
            (double)(n->other_patches + n->reads) / pods, (double)n->events / pods, n->refused);
 }
 
-static void time_row(struct schedule *s)
+static void time_row(struct schedule_bench *s)
 {
     struct pairs *p = &s->pairs;
     struct spent from;
@@ -202,7 +196,7 @@ static void time_row(struct schedule *s)
 
 int bench_schedule(const struct bench_size *size, struct error *err)
 {
-    struct schedule *s = calloc(1, sizeof *s);
+    struct schedule_bench *s = calloc(1, sizeof *s);
     struct pairs *p;
     int r;
 
@@ -217,10 +211,7 @@ int bench_schedule(const struct bench_size *size, struct error *err)
         make_backlog(s);
     if (p->r == 0)
         time_row(s);
-    r = p->r;
-    if (r < 0)
-        *err = p->err;
-    pairs_close(p);
+    r = pairs_close(p, err);
     free(s);
     return r;
 }

@@ -1,7 +1,7 @@
-/* `berth bench store`: durable writes with so many in flight, loading, gets.
+/* `berth bench store`: durable writes with a number of writes in flight, loading, gets.
  *
- * Runs in a directory of its own below the current one, so that it measures the disk one stands on, and
- * leaves nothing behind. A write includes making its object. */
+ * Runs in a temporary directory below the current one, so that it measures the disk of the current directory,
+ * and removes it. A write includes making its object. */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "api/json.h"
 #include "api/object.h"
@@ -17,7 +16,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
+#include "bench/bench_world.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/loop.h"
@@ -28,7 +28,6 @@
 #define IN_FLIGHT_MAX 256
 #define SYNCS 100
 #define GETS 1000000
-#define NAME_BYTES 48
 
 struct slot {
     struct bench_run *run;
@@ -42,7 +41,7 @@ struct bench_run {
     struct store *store;
     struct json doc;
     json_ref volume;
-    uint64_t names; /* how many exist */
+    uint64_t names; /* number of existing volumes */
     uint64_t left;  /* to be submitted */
     uint64_t until_ns;
     uint64_t done;
@@ -52,30 +51,16 @@ struct bench_run {
     struct slot slots[IN_FLIGHT_MAX];
 };
 
-static void volume_name(uint64_t n, char ret[NAME_BYTES])
-{
-    (void)snprintf(ret, NAME_BYTES, "pvc-%08" PRIx64 "-2b1d-4c5e-8f6a-%012" PRIx64,
-                   n * UINT64_C(2654435761) % (UINT64_C(1) << 32), n);
-}
-
 static int make_volume(struct bench_run *b, struct object **ret)
 {
     json_ref meta = json_get(&b->doc, b->volume, "metadata");
-    char name[NAME_BYTES], revision[RESOURCE_VERSION_BYTES];
+    char name[WORLD_NAME_BYTES], revision[RESOURCE_VERSION_BYTES];
 
-    volume_name(b->names++, name);
+    bench_world_volume_name(b->names++, name);
     resource_version_format(store_reserve(b->store), revision);
     json_set_string(&b->doc, meta, "name", name);
     json_set_string(&b->doc, meta, "resourceVersion", revision);
     return object_new(kind_info(KIND_VOLUME), &b->doc, b->volume, ret, &b->err);
-}
-
-/* Setting strings adds to the document: a fresh one from time to time. */
-static int read_volume(struct bench_run *b)
-{
-    json_clear(&b->doc);
-    b->r = json_parse(&b->doc, bench_volume, &b->volume, &b->err);
-    return b->r;
 }
 
 static void submit_next(struct slot *slot);
@@ -97,13 +82,16 @@ static void on_done(void *ctx, int r, const struct error *err)
 static void submit_next(struct slot *slot)
 {
     struct bench_run *b = slot->run;
-    struct object *o;
+    struct object *o = NULL;
 
     if (b->r < 0 || b->left == 0 || clock_mono_ns(b->clock) >= b->until_ns)
         return;
-    if (b->names % 1024 == 0 && read_volume(b) < 0)
-        return;
-    b->r = make_volume(b, &o);
+    if (b->names % 1024 == 0) { /* setting strings grows the document: it is replaced from time to time */
+        json_clear(&b->doc);
+        b->r = json_parse(&b->doc, bench_volume, &b->volume, &b->err);
+    }
+    if (b->r == 0)
+        b->r = make_volume(b, &o);
     if (b->r < 0)
         return;
     b->left--;
@@ -125,7 +113,7 @@ static int write_volumes(struct bench_run *b, unsigned in_flight, uint64_t count
         b->slots[i].run = b;
         submit_next(&b->slots[i]);
     }
-    bench_phase("volumes are written", ns ? 0 : count);
+    bench_phase("writing volumes", ns ? 0 : count);
     while (b->in_flight > 0) {
         loop_run_once(b->loop);
         bench_step(b->done);
@@ -138,7 +126,7 @@ static int write_volumes(struct bench_run *b, unsigned in_flight, uint64_t count
     return b->r;
 }
 
-/* What a sync costs here: replacing a small file takes one of the file and one of the directory. */
+/* Cost of a sync: replacing a small file syncs the file and its directory. */
 static int time_syncs(const struct clock *clock, const char *dir, struct error *err)
 {
     char path[PATH_MAX + 16], data[4096] = { 0 };
@@ -157,13 +145,13 @@ static int time_syncs(const struct clock *clock, const char *dir, struct error *
 static void time_gets(struct bench_run *b)
 {
     uint64_t start_ns, found = 0;
-    char name[NAME_BYTES];
+    char name[WORLD_NAME_BYTES];
     struct rng rng;
 
     rng_init(&rng, 1);
     start_ns = clock_mono_ns(b->clock);
     for (uint64_t i = 0; i < GETS; i++) {
-        volume_name(rng_below(&rng, b->names), name);
+        bench_world_volume_name(rng_below(&rng, b->names), name);
         found += store_get(b->store, KIND_VOLUME, "", name) != NULL;
     }
     if (found == GETS)

@@ -1,14 +1,14 @@
 /* `berth bench volumes`: volumes of pods that are set up, set up again without a change, and torn down, one
- * after the other on one thread, each in a pod of its own.
+ * after the other on one thread, each in its own pod.
  *
- * Runs in a directory of its own below the current one, so that it measures the disk one stands on. As root
- * it has a mount namespace of its own, where first 10, then 1,000, then 10,000 mounts are made beside: what
- * costs more with each mount of the machine shows there. Without the right to mount, the volumes on disk
- * alone are measured.
+ * Runs in a temporary directory below the current one, so that it measures the disk of the current directory.
+ * As root it uses its own mount namespace, with first 10, then 1,000, then 10,000 additional mounts: this
+ * shows costs that grow with the number of mounts. Without the right to mount, only volumes on disk are
+ * measured.
  *
- *   set up, again, down   volumes a second, and microseconds of a processor for each
+ *   set up, again, down   volumes per second, and microseconds of CPU per volume
  *
- * An emptyDir holds a directory when it is torn down; a ConfigMap and a Secret have four keys. */
+ * An emptyDir contains a directory when it is torn down; a ConfigMap and a Secret have four keys. */
 #include "bench/bench.h"
 
 #include <inttypes.h>
@@ -19,9 +19,9 @@
 #include "api/pod.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
 #include "host/fs.h"
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "host/remove.h"
 #include "host/safe_path.h"
 #include "io/clock.h"
@@ -65,7 +65,8 @@ struct bench_volumes {
 
 /* --- Objects --- */
 
-static int decode(const struct kind_info *kind, const char *text, struct object **ret, struct error *err)
+static int decode_object(const struct kind_info *kind, const char *text, struct object **ret,
+                         struct error *err)
 {
     _cleanup_(json_done_p) struct json scratch;
 
@@ -75,36 +76,37 @@ static int decode(const struct kind_info *kind, const char *text, struct object 
 
 static int make_objects(struct bench_volumes *b, struct error *err)
 {
-    int r = decode(kind_info(KIND_CONFIG_MAP),
-                   "{\"metadata\":{\"name\":\"m\"},\"data\":{\"a.conf\":\"one\",\"b.conf\":\"two\","
-                   "\"c.conf\":\"three\",\"d.conf\":\"four\"}}",
-                   &b->config_map, err);
+    int r = decode_object(kind_info(KIND_CONFIG_MAP),
+                          "{\"metadata\":{\"name\":\"m\"},\"data\":{\"a.conf\":\"one\",\"b.conf\":\"two\","
+                          "\"c.conf\":\"three\",\"d.conf\":\"four\"}}",
+                          &b->config_map, err);
 
     if (r < 0)
         return r;
-    return decode(kind_info(KIND_SECRET),
-                  "{\"metadata\":{\"name\":\"m\"},\"data\":{\"a\":\"b25l\",\"b\":\"dHdv\",\"c\":\"dGhyZWU=\","
-                  "\"d\":\"Zm91cg==\"}}",
-                  &b->secret, err);
+    return decode_object(
+        kind_info(KIND_SECRET),
+        "{\"metadata\":{\"name\":\"m\"},\"data\":{\"a\":\"b25l\",\"b\":\"dHdv\",\"c\":\"dGhyZWU=\","
+        "\"d\":\"Zm91cg==\"}}",
+        &b->secret, err);
 }
 
 /* --- One volume after the other --- */
 
 struct round {
     const struct bench_kind *kind;
-    struct object *pod; /* all pods are this one but for their uid */
+    struct object *pod; /* template of all pods; only the uid differs */
     struct volume_content content;
 };
 
-static int set_up_one(struct bench_volumes *b, const struct round *x, uint64_t i, struct error *err)
+static int set_up_one(struct bench_volumes *b, const struct round *round, uint64_t i, struct error *err)
 {
-    struct pod pod = *pod_of(x->pod);
+    struct pod pod = *pod_of(round->pod);
     char uid[UID_BYTES];
     struct set_up_request q = {
         .spec = { .inlined = &pod.volumes.items[0] },
         .pod = &pod,
-        .contents = &x->content,
-        .contents_count = x->kind->projection == PROJECTION_UNKNOWN ? 0 : 1,
+        .contents = &round->content,
+        .contents_count = round->kind->projection == PROJECTION_UNKNOWN ? 0 : 1,
         .device_path = "",
         .fs_group = -1,
         .fs_user = -1,
@@ -113,26 +115,15 @@ static int set_up_one(struct bench_volumes *b, const struct round *x, uint64_t i
 
     (void)snprintf(uid, sizeof uid, "pod-%" PRIu64, i);
     pod.obj.uid = uid;
-    return x->kind->plugin->pods->set_up(x->kind->plugin, &b->env, &q, err);
+    return round->kind->plugin->pods->set_up(round->kind->plugin, &b->env, &q, err);
 }
 
-/* Leaves something in it. */
-static int use_one(struct bench_volumes *b, const struct round *x, uint64_t i, struct error *err)
-{
-    char uid[UID_BYTES], path[PATH_MAX];
-    int r;
-
-    (void)snprintf(uid, sizeof uid, "pod-%" PRIu64, i);
-    r = x->kind->plugin->pods->path(x->kind->plugin, b->root, uid, "v", /* spec= */ NULL, path, err);
-    return r < 0 ? r : host_make_below(path, "used", 0755, err);
-}
-
-static int tear_down_one(struct bench_volumes *b, const struct round *x, uint64_t i, struct error *err)
+static int tear_down_one(struct bench_volumes *b, const struct round *round, uint64_t i, struct error *err)
 {
     char uid[UID_BYTES];
 
     (void)snprintf(uid, sizeof uid, "pod-%" PRIu64, i);
-    return x->kind->plugin->pods->tear_down(x->kind->plugin, &b->env, "v", uid, err);
+    return round->kind->plugin->pods->tear_down(round->kind->plugin, &b->env, "v", uid, err);
 }
 
 struct figure {
@@ -140,17 +131,17 @@ struct figure {
     double cpu_us;
 };
 
-typedef int round_fn(struct bench_volumes *b, const struct round *x, uint64_t i, struct error *err);
+typedef int round_fn(struct bench_volumes *b, const struct round *round, uint64_t i, struct error *err);
 
-static int measure(struct bench_volumes *b, const struct round *x, round_fn *one, struct figure *ret,
-                   struct error *err)
+static int measure_round(struct bench_volumes *b, const struct round *round, round_fn *one,
+                         struct figure *ret, struct error *err)
 {
     uint64_t start_ns = clock_mono_ns(b->env.clock), cpu_start_ns = clock_thread_cpu_ns(), ns;
     int r = 0;
 
-    bench_phase(x->kind->what, b->count);
+    bench_phase(round->kind->what, b->count);
     for (uint64_t i = 0; i < b->count && r == 0; i++) {
-        r = one(b, x, i, err);
+        r = one(b, round, i, err);
         bench_step(i);
     }
     bench_phase_end();
@@ -160,21 +151,27 @@ static int measure(struct bench_volumes *b, const struct round *x, round_fn *one
     return r;
 }
 
-static int run_pods(struct bench_volumes *b, const struct round *x, struct error *err)
+static int run_pods(struct bench_volumes *b, const struct round *round, struct error *err)
 {
+    const struct volume_plugin *plugin = round->kind->plugin;
+    char uid[UID_BYTES], path[PATH_MAX];
     struct figure made = { 0 }, again = { 0 }, gone = { 0 };
-    int r = measure(b, x, set_up_one, &made, err);
+    int r = measure_round(b, round, set_up_one, &made, err);
 
     if (r == 0)
-        r = measure(b, x, set_up_one, &again, err);
-    for (uint64_t i = 0; i < b->count && r == 0 && x->kind->projection == PROJECTION_UNKNOWN; i++)
-        r = use_one(b, x, i, err);
+        r = measure_round(b, round, set_up_one, &again, err);
+    for (uint64_t i = 0; i < b->count && r == 0 && round->kind->projection == PROJECTION_UNKNOWN; i++) {
+        (void)snprintf(uid, sizeof uid, "pod-%" PRIu64, i);
+        r = plugin->pods->path(plugin, b->root, uid, "v", /* spec= */ NULL, path, err);
+        if (r == 0)
+            r = host_make_below(path, "used", 0755, err); /* so that it is not empty */
+    }
     if (r == 0)
-        r = measure(b, x, tear_down_one, &gone, err);
+        r = measure_round(b, round, tear_down_one, &gone, err);
     if (r < 0)
         return r;
-    printf("%8" PRIu64 "  %-18s %8.0f %7.0f %8.0f %7.0f %8.0f %7.0f\n", b->mounts, x->kind->what, made.per_s,
-           made.cpu_us, again.per_s, again.cpu_us, gone.per_s, gone.cpu_us);
+    printf("%8" PRIu64 "  %-18s %8.0f %7.0f %8.0f %7.0f %8.0f %7.0f\n", b->mounts, round->kind->what,
+           made.per_s, made.cpu_us, again.per_s, again.cpu_us, gone.per_s, gone.cpu_us);
     (void)fflush(stdout); /* it takes a while */
     return 0;
 }
@@ -186,7 +183,7 @@ static int run_kind(struct bench_volumes *b, const struct bench_kind *kind, stru
 
     x.content.projection = kind->projection;
     x.content.object = kind->projection == PROJECTION_SECRET ? b->secret : b->config_map;
-    r = decode(kind_info(KIND_POD), kind->pod, &x.pod, err);
+    r = decode_object(kind_info(KIND_POD), kind->pod, &x.pod, err);
     if (r == 0)
         r = run_pods(b, &x, err);
     x.pod = object_unref(x.pod);
@@ -203,7 +200,7 @@ static int run_kinds(struct bench_volumes *b, bool may_mount, struct error *err)
     return r;
 }
 
-/* --- Mounts beside --- */
+/* --- Additional mounts --- */
 
 static int mount_tmpfs(struct bench_volumes *b, const char *target, struct error *err)
 {
@@ -213,7 +210,7 @@ static int mount_tmpfs(struct bench_volumes *b, const char *target, struct error
     return r < 0 ? r : host_mount(&b->env.tools, &plan, err);
 }
 
-/* All of them are below one, so that they go at once. */
+/* All of them are below one mount, so that they are removed together. */
 static int mount_until(struct bench_volumes *b, uint64_t mounts, struct error *err)
 {
     char target[PATH_MAX + 32];
@@ -262,24 +259,14 @@ static int make_root(struct bench_volumes *b, struct error *err)
         return r;
     n = snprintf(b->mounts_dir, sizeof b->mounts_dir, "%s/mounts", b->root);
     return n < 0 || (size_t)n >= sizeof b->mounts_dir
-               ? error_set(err, ERR_INVALID, "'%s' is too long a path", b->root)
+               ? error_set(err, ERR_INVALID, "path '%s' is too long", b->root)
                : 0;
-}
-
-/* Volumes that a failure left behind too. */
-static void remove_root(struct bench_volumes *b)
-{
-    struct error err;
-
-    if (b->mounts > 0)
-        (void)host_unmount_lazily(b->mounts_dir, &err); /* the kernel does it at our end, if not now */
-    if (host_remove_tree(/* base= */ NULL, b->root, /* guard= */ NULL, /* stop= */ NULL, &err) < 0)
-        printf("%s\n", err.msg);
 }
 
 int bench_volumes(const struct bench_size *size, struct error *err)
 {
     struct bench_volumes b = { .count = size->volumes };
+    struct error ignored;
     int r = make_root(&b, err);
 
     if (r < 0)
@@ -289,7 +276,12 @@ int bench_volumes(const struct bench_size *size, struct error *err)
     r = make_objects(&b, err);
     if (r == 0)
         r = run_all(&b, err);
-    remove_root(&b);
+    if (b.mounts > 0)
+        (void)host_unmount_lazily(b.mounts_dir,
+                                  &ignored); /* otherwise the kernel does it when the process exits */
+    /* Removes also volumes that a failure left. */
+    if (host_remove_tree(/* base= */ NULL, b.root, /* guard= */ NULL, /* stop= */ NULL, &ignored) < 0)
+        printf("%s\n", ignored.msg);
     b.config_map = object_unref(b.config_map);
     b.secret = object_unref(b.secret);
     return r;

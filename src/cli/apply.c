@@ -1,16 +1,14 @@
-/* `berth apply`: objects become what the manifests say, whatever they were before.
+/* `berth apply`: creates or updates objects so that they match manifests.
  *
- * By default the way of kubectl's own apply: the object keeps, in an annotation, what was applied last, and
- * what is to change is computed from three texts (three_way.h). Both programs read and write the same
- * annotation, so that they can be used in turn. With --server-side the server does it, by the owners of
- * fields. */
+ * By default it works as kubectl apply does: an annotation of the object stores the manifest that was applied
+ * last, and the patch is computed from three texts (three_way.h). Both programs read and write the same
+ * annotation, so that they can be mixed. With --server-side the server merges, by field owner. */
 #include "cli/cli.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "api/object.h"
-#include "cli/deed.h"
+#include "cli/change_result.h"
 #include "cli/hint.h"
 #include "cli/manifests.h"
 #include "cli/three_way.h"
@@ -19,7 +17,7 @@
 struct apply_settings {
     struct session_settings session;
     struct manifest_settings manifests;
-    struct deed_settings deed;
+    struct change_result_settings result;
     bool is_server_side;
     bool forces_conflicts;
 };
@@ -28,10 +26,9 @@ struct apply {
     struct apply_settings settings;
     struct session session;
     struct manifests manifests;
-    struct deed deed;
-    struct reply reply;
-    VEC(json_ref) written; /* for one List at the end */
-    struct progress progress;
+    struct change_result result;
+    VEC(json_ref) written; /* printed as one List at the end */
+    struct progress_bar progress;
 };
 
 static int fail_source(const struct manifest *m, const struct error *err)
@@ -41,7 +38,7 @@ static int fail_source(const struct manifest *m, const struct error *err)
 
 /* --- The annotation --- */
 
-/* The manifest without the annotation, in one line, as the annotation's value. */
+/* Stores the manifest without the annotation, in one line, as the value of the annotation. */
 static int set_last_applied(struct apply *a, const struct manifest *m, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(MANIFEST_BYTES_MAX);
@@ -59,7 +56,7 @@ static int set_last_applied(struct apply *a, const struct manifest *m, struct er
     return r < 0 ? r : json_check(d, err);
 }
 
-/* What was applied last; 0 when nobody knows. */
+/* The manifest that was applied last; 0 when it is not known. */
 static int read_last_applied(struct apply *a, const struct manifest *m, json_ref there, json_ref *ret,
                              struct error *err)
 {
@@ -98,32 +95,20 @@ static int write_object(struct apply *a, const struct manifest *m, struct client
     q->kind = m->kind;
     q->ns = m->ns;
     q->body = buf_str(&text);
-    deed_fill(&a->deed, q);
-    if (session_ask(&a->session, q, &a->reply) < 0) {
-        (void)reply_complain(&a->reply, doing, m->source);
-        hint_refusal(&a->reply, m, d);
+    change_result_fill(&a->result, q);
+    if (session_ask(&a->session, q) < 0) {
+        (void)reply_complain(&a->session.reply, doing, m->source);
+        hint_refusal(&a->session.reply, m, d);
         return CLI_FAILED;
     }
-    if (json_parse(d, buf_str(&a->reply.text), ret, &err) < 0)
-        return session_complain("the server's answer cannot be read: %s", err.msg);
-    return CLI_OK;
+    return reply_parse(&a->session.reply, d, ret);
 }
 
-static int tell(struct apply *a, const struct manifest *m, json_ref object, const char *done)
+static int report_change(struct apply *a, const struct manifest *m, json_ref object, const char *done)
 {
-    if (print_is_table(&a->deed.print) || a->deed.print.form == PRINT_NAME)
-        return deed_tell(&a->deed, m->kind, &a->manifests.doc, object, done);
+    if (print_is_table(&a->result.print) || a->result.print.form == PRINT_NAME)
+        return change_result_print(&a->result, m->kind, &a->manifests.doc, object, done);
     return vec_push(&a->written, object) < 0 ? session_complain("out of memory") : CLI_OK;
-}
-
-static int apply_new(struct apply *a, const struct manifest *m)
-{
-    struct client_request q = { .verb = CLIENT_CREATE };
-    json_ref object = m->object;
-
-    if (a->deed.dry != DEED_DRY_CLIENT && write_object(a, m, &q, m->object, "creating", &object) != CLI_OK)
-        return CLI_FAILED;
-    return tell(a, m, object, "created");
 }
 
 static int apply_change(struct apply *a, const struct manifest *m, json_ref there)
@@ -140,16 +125,16 @@ static int apply_change(struct apply *a, const struct manifest *m, json_ref ther
         three_way_patch(d, is_custom ? NULL : m->kind->schema, last, m->object, there, &patch, &err) < 0)
         return fail_source(m, &err);
     if (!json_first(d, patch))
-        return tell(a, m, there, "unchanged");
+        return report_change(a, m, there, "unchanged");
     if (json_path(d, there, "metadata", "deletionTimestamp")) {
         status_line_clear();
         (void)fprintf(stderr, "Warning: Detected changes to resource %s which is currently being deleted.\n",
                       m->name);
     }
-    if (a->deed.dry != DEED_DRY_CLIENT &&
+    if (a->result.dry != CHANGE_DRY_CLIENT &&
         write_object(a, m, &q, patch, "applying patch from", &object) != CLI_OK)
         return CLI_FAILED;
-    return tell(a, m, object, "configured");
+    return report_change(a, m, object, "configured");
 }
 
 static int apply_here(struct apply *a, const struct manifest *m)
@@ -162,14 +147,18 @@ static int apply_here(struct apply *a, const struct manifest *m)
         return session_complain("from %s: cannot use generate name with apply", m->source);
     if (set_last_applied(a, m, &err) < 0)
         return fail_source(m, &err);
-    if (session_ask(&a->session, &q, &a->reply) == 0) {
-        if (json_parse(&a->manifests.doc, buf_str(&a->reply.text), &there, &err) < 0)
+    if (session_ask(&a->session, &q) == 0) {
+        if (json_parse(&a->manifests.doc, buf_str(&a->session.reply.text), &there, &err) < 0)
             return fail_source(m, &err);
         return apply_change(a, m, there);
     }
-    if (a->reply.r != -ERR_NOT_FOUND)
-        return reply_complain(&a->reply, "retrieving current configuration of", m->source);
-    return apply_new(a, m);
+    if (a->session.reply.r != -ERR_NOT_FOUND)
+        return reply_complain(&a->session.reply, "retrieving current configuration of", m->source);
+    there = m->object;
+    q = (struct client_request){ .verb = CLIENT_CREATE };
+    if (a->result.dry != CHANGE_DRY_CLIENT && write_object(a, m, &q, m->object, "creating", &there) != CLI_OK)
+        return CLI_FAILED;
+    return report_change(a, m, there, "created");
 }
 
 static int apply_there(struct apply *a, const struct manifest *m)
@@ -181,15 +170,15 @@ static int apply_there(struct apply *a, const struct manifest *m)
     json_ref object = 0;
 
     if (write_object(a, m, &q, m->object, "applying", &object) != CLI_OK) {
-        if (a->reply.r == -ERR_CONFLICT)
-            (void)fprintf(stderr,
-                          "Take these fields with --force-conflicts, or leave them out of the manifest.\n");
+        if (a->session.reply.r == -ERR_CONFLICT)
+            (void)fprintf(
+                stderr, "Overwrite these fields with --force-conflicts, or remove them from the manifest.\n");
         return CLI_FAILED;
     }
-    return tell(a, m, object, "serverside-applied");
+    return report_change(a, m, object, "serverside-applied");
 }
 
-/* --- All of it --- */
+/* --- The verb --- */
 
 static int show_written(struct apply *a)
 {
@@ -198,7 +187,7 @@ static int show_written(struct apply *a)
 
     if (a->written.count == 0)
         return CLI_OK;
-    if (print_objects(&a->deed.print, &a->manifests.doc, a->written.items, a->written.count,
+    if (print_objects(&a->result.print, &a->manifests.doc, a->written.items, a->written.count,
                       a->manifests.items.count == 1, &out, &err) < 0)
         return session_complain("%s", err.msg);
     print_out(&out);
@@ -210,11 +199,11 @@ static int apply_all(struct apply *a)
     int status = CLI_OK;
     struct error err;
 
-    if (deed_init(&a->deed, &a->settings.deed, &err) < 0 ||
+    if (change_result_init(&a->result, &a->settings.result, &err) < 0 ||
         session_open(&a->settings.session, &a->session, &err) < 0 ||
         manifests_read(&a->settings.manifests, &a->session, &a->manifests, &err) < 0)
         return session_complain("%s", err.msg);
-    if (a->settings.is_server_side && a->deed.dry == DEED_DRY_CLIENT)
+    if (a->settings.is_server_side && a->result.dry == CHANGE_DRY_CLIENT)
         return session_complain(
             "--dry-run=client doesn't work with --server-side (did you mean --dry-run=server "
             "instead?)");
@@ -232,10 +221,10 @@ static int apply_all(struct apply *a)
     return status;
 }
 
-static int apply_run(int argc, char **argv)
+static int apply_run(const struct cli_verb *verb, int argc, char **argv)
 {
     struct apply a = { 0 };
-    int args = 0, status = flags_parse(&cli_verb_apply, argc, argv, &a.settings, &args);
+    int args = 0, status = flags_parse(verb, argc, argv, &a.settings, &args);
 
     if (status != CLI_OK)
         return status;
@@ -246,8 +235,7 @@ static int apply_run(int argc, char **argv)
     json_init(&a.manifests.doc, SESSION_BYTES_MAX);
     status = apply_all(&a);
     vec_done(&a.written);
-    reply_done(&a.reply);
-    deed_done(&a.deed);
+    print_done(&a.result.print);
     manifests_done(&a.manifests);
     session_close(&a.session);
     return status;
@@ -255,10 +243,10 @@ static int apply_run(int argc, char **argv)
 
 static const struct flag apply_flags[] = {
     MANIFEST_FLAGS(struct apply_settings, manifests),
-    FLAG_ON(struct apply_settings, is_server_side, "server-side",
-            "let the server do it, by the owners of fields"),
-    FLAG_ON(struct apply_settings, forces_conflicts, "force-conflicts", "take fields that others own"),
-    DEED_FLAGS(struct apply_settings, deed),
+    FLAG_ON(struct apply_settings, is_server_side, "server-side", "merge on the server, by field owner"),
+    FLAG_ON(struct apply_settings, forces_conflicts, "force-conflicts",
+            "take over fields that other managers own"),
+    CHANGE_FLAGS(struct apply_settings, result),
     SESSION_FLAGS(struct apply_settings, session),
     { 0 },
 };
@@ -266,10 +254,10 @@ static const struct flag apply_flags[] = {
 const struct cli_verb cli_verb_apply = {
     .name = "apply",
     .usage = "apply -f FILE",
-    .summary = "Create or change objects so that they are as written",
+    .summary = "Create or update objects to match a manifest",
     .flags = apply_flags,
-    .examples = "  berth apply -f claim.yaml                   # as often as you like\n"
-                "  berth apply -f manifests/ -R                # all files of a directory\n"
-                "  berth apply -f claim.yaml --dry-run=server  # what would happen?\n",
+    .examples = "  berth apply -f claim.yaml                   # idempotent\n  berth apply -f manifests/ -R  "
+                "              # all files of a directory\n  berth apply -f claim.yaml --dry-run=server  # "
+                "what would happen?\n",
     .run = apply_run,
 };

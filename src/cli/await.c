@@ -1,3 +1,7 @@
+/* Waits for one object: reads it, then watches it until a callback is satisfied or time is up; and parses
+ * durations.
+ *
+ * A watch that the server ends is followed by another read, so that no change is missed. */
 #include "cli/await.h"
 
 #include <stdio.h>
@@ -5,72 +9,68 @@
 
 #define WATCH_SECONDS 300
 
-struct waiting {
+struct object_wait {
     const struct await *what;
     struct json doc;
     char version[64];
-    int r; /* of the last look */
+    int r; /* of the last check */
     struct error err;
 };
 
-static void look(struct waiting *w, json_ref object)
+static void check_object(struct object_wait *w, json_ref object)
 {
-    w->r = w->what->look(w->what->ctx, &w->doc, object, &w->err);
-}
-
-/* The items of a list do not say what they are. */
-static void look_at_first(struct waiting *w, json_ref item)
-{
-    _cleanup_(buf_done_p) struct buf version = BUF_INIT(256);
-
-    if (item) {
-        kind_api_version(w->what->kind, &version);
-        json_set_string(&w->doc, item, "apiVersion", buf_cstr(&version));
-        json_set_string(&w->doc, item, "kind", w->what->kind->name);
-    }
-    look(w, item);
+    w->r = w->what->check(w->what->ctx, &w->doc, object, &w->err);
 }
 
 static bool on_event(void *ctx, const struct client_event *ev)
 {
-    struct waiting *w = ctx;
+    struct object_wait *w = ctx;
     json_ref line;
 
     if (ev->type == CLIENT_ERROR || ev->type == CLIENT_UNREADABLE)
-        return false; /* it is looked at anew */
+        return false; /* read it again */
     (void)snprintf(w->version, sizeof w->version, "%s", ev->version);
     json_clear(&w->doc);
     if (ev->type == CLIENT_BOOKMARK)
         return true;
     w->r = json_parse(&w->doc, ev->text, &line, &w->err);
     if (w->r == 0)
-        look(w, ev->type == CLIENT_DELETED ? 0 : json_get(&w->doc, line, "object"));
+        check_object(w, ev->type == CLIENT_DELETED ? 0 : json_get(&w->doc, line, "object"));
     return w->r == 0;
 }
 
-static int list_one(struct session *s, struct waiting *w, struct client_request *q, struct reply *ret)
+static int list_one(struct session *s, struct object_wait *w, struct client_request *q)
 {
-    json_ref list;
+    _cleanup_(buf_done_p) struct buf version = BUF_INIT(256);
+    json_ref list, first;
     int r;
 
     q->verb = CLIENT_LIST;
     q->resource_version = NULL;
     q->timeout_seconds = 0;
-    r = session_ask(s, q, ret);
+    r = session_ask(s, q);
     if (r < 0)
         return r;
     json_clear(&w->doc);
-    r = json_parse(&w->doc, buf_str(&ret->text), &list, &w->err);
+    r = json_parse(&w->doc, buf_str(&s->reply.text), &list, &w->err);
     if (r < 0)
         return r;
     (void)snprintf(w->version, sizeof w->version, "%.*s",
                    STR_ARG(json_get_text(&w->doc, json_get(&w->doc, list, "metadata"), "resourceVersion")));
-    look_at_first(w, json_first(&w->doc, json_get(&w->doc, list, "items")));
+    first = json_first(&w->doc, json_get(&w->doc, list, "items"));
+    if (first) { /* the items of a list have no apiVersion and kind */
+        kind_api_version(w->what->kind, &version);
+        json_set_string(&w->doc, first, "apiVersion", buf_cstr(&version));
+        json_set_string(&w->doc, first, "kind", w->what->kind->name);
+    }
+    check_object(w, first);
     return w->r;
 }
 
-static int timed_out(struct reply *ret)
+static int timed_out(struct session *s)
 {
+    struct reply *ret = &s->reply;
+
     buf_clear(&ret->text);
     ret->reason[0] = '\0';
     buf_add_cstr(&ret->text, "timed out waiting for the condition");
@@ -78,35 +78,35 @@ static int timed_out(struct reply *ret)
     return -ERR_TIMEOUT;
 }
 
-/* Lists and watches until there is nothing left to wait for. */
-static int wait_until(struct session *s, struct waiting *w, struct client_request *q, struct reply *ret)
+/* Reads and watches until the wait is over. */
+static int wait_until(struct session *s, struct object_wait *w, struct client_request *q)
 {
     uint64_t now = clock_mono_ns(s->clock), left, timeout = w->what->timeout_ns;
     uint64_t end = timeout > UINT64_MAX - now ? UINT64_MAX : now + timeout;
-    int r = list_one(s, w, q, ret);
+    int r = list_one(s, w, q);
 
     while (r == 0) {
         now = clock_mono_ns(s->clock);
         left = end > now ? end - now : 0;
         if (left == 0)
-            return timed_out(ret);
+            return timed_out(s);
         q->verb = CLIENT_WATCH;
         q->resource_version = w->version;
         q->timeout_seconds = WATCH_SECONDS;
-        r = session_watch(s, q, end == UINT64_MAX ? 0 : left, on_event, w, ret);
-        if (r == -ERR_TIMEOUT && ret->http_status == 0)
-            return timed_out(ret);
+        r = session_watch(s, q, end == UINT64_MAX ? 0 : left, on_event, w);
+        if (r == -ERR_TIMEOUT && s->reply.http_status == 0)
+            return timed_out(s);
         if (r >= 0)
             r = w->r;
-        if (r == 0) /* the server ended it, perhaps for a version that is too old */
-            r = list_one(s, w, q, ret);
+        if (r == 0) /* the server ended it, perhaps because the version is too old */
+            r = list_one(s, w, q);
     }
     return r;
 }
 
-int await_object(struct session *s, const struct await *what, struct reply *ret)
+int await_object(struct session *s, const struct await *what)
 {
-    struct waiting w = { .what = what };
+    struct object_wait w = { .what = what };
     char one[512];
     struct client_request q = { .kind = what->kind,
                                 .ns = what->kind->is_namespaced ? what->ns : NULL,
@@ -115,18 +115,18 @@ int await_object(struct session *s, const struct await *what, struct reply *ret)
 
     (void)snprintf(one, sizeof one, "metadata.name=%s", what->name);
     json_init(&w.doc, SESSION_BYTES_MAX);
-    r = wait_until(s, &w, &q, ret);
+    r = wait_until(s, &w, &q);
     json_done(&w.doc);
-    if (r < 0 && r == w.r) { /* look()'s own complaint */
-        buf_clear(&ret->text);
-        ret->reason[0] = '\0';
-        ret->r = r;
-        buf_add_cstr(&ret->text, w.err.msg);
+    if (r < 0 && r == w.r) { /* the error of check() */
+        buf_clear(&s->reply.text);
+        s->reply.reason[0] = '\0';
+        s->reply.r = r;
+        buf_add_cstr(&s->reply.text, w.err.msg);
     }
     return r > 0 ? 0 : r;
 }
 
-/* --- Spans of time --- */
+/* --- Durations --- */
 
 static bool take_unit(struct str *rest, int64_t *ret_ns)
 {
@@ -151,7 +151,7 @@ static bool take_unit(struct str *rest, int64_t *ret_ns)
     return false;
 }
 
-/* "1.5" before its unit, in thousandths: finer ones nobody waits for. */
+/* "1.5" before its unit, in thousandths; smaller fractions are ignored. */
 static bool take_amount(struct str *rest, int64_t *ret)
 {
     int64_t whole = 0, thousandths = 0, place = 100;
@@ -182,7 +182,7 @@ int await_read_timeout(const char *text, int64_t *ret_ns, struct error *err)
         do {
             if (!take_amount(&rest, &amount) || !take_unit(&rest, &unit) ||
                 __builtin_mul_overflow(amount, unit, &part) || __builtin_add_overflow(sum, part / 1000, &sum))
-                return error_set(err, ERR_INVALID, "invalid duration \"%s\": say 30s, 5m or 1h30m", text);
+                return error_set(err, ERR_INVALID, "invalid duration \"%s\": write 30s, 5m or 1h30m", text);
         } while (rest.len);
     *ret_ns = is_negative ? -sum : sum;
     return 0;

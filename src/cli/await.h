@@ -1,4 +1,4 @@
-/* Waiting for what becomes of one object: it is looked at once, then watched. */
+/* Waits for a state of one object: it is read once, then watched. */
 #ifndef BERTH_CLI_AWAIT_H
 #define BERTH_CLI_AWAIT_H
 
@@ -10,17 +10,17 @@ struct await {
     const struct kind_info *kind;
     const char *ns; /* "" at cluster scope */
     const char *name;
-    uint64_t timeout_ns; /* 0: look once */
-    /* object 0: there is none of that name. Returns 1 when the wait is over, 0 when it is not, or -ERR_* with
+    uint64_t timeout_ns; /* 0: check once */
+    /* object 0: no object has that name. Returns 1 when the wait is over, 0 when it is not, or -ERR_* with
      * *err. */
-    int (*look)(void *ctx, struct json *d, json_ref object, struct error *err);
+    int (*check)(void *ctx, struct json *d, json_ref object, struct error *err);
     void *ctx;
 };
 
-/* 0 when look() ended it; -ERR_TIMEOUT; or what went wrong, which is in *ret, the server's or look()'s. */
-int await_object(struct session *s, const struct await *what, struct reply *ret);
+/* 0 when check() ended the wait; -ERR_TIMEOUT; or another error, with its text in s->reply. */
+int await_object(struct session *s, const struct await *what);
 
-/* A span of time as Go writes it: "90s", "1m30s", "500ms", "0"; negative ones too. */
+/* Parses a duration in Go's form: "90s", "1m30s", "500ms", "0"; may be negative. */
 int await_read_timeout(const char *text, int64_t *ret_ns, struct error *err);
 
 #endif

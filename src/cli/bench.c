@@ -1,4 +1,4 @@
-/* `berth bench`: how fast the machine runs what is hot. Prints a table; asserts nothing. */
+/* `berth bench`: runs benchmarks and prints a table. It asserts nothing. */
 #include "cli/cli.h"
 
 #include <stdbool.h>
@@ -6,11 +6,11 @@
 
 #include "base/cleanup.h"
 #include "bench/bench.h"
-#include "bench/wait.h"
+#include "bench/bench_wait.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
 
-/* What attach may make in all: the product of its numbers must be one. */
+/* Limit for nodes times volumes of attach. */
 #define ATTACH_MAX 10000000
 #define ATTACH_MAX_TEXT "10000000"
 
@@ -23,21 +23,21 @@ struct settings {
 
 static const struct flag bench_flags[] = {
     FLAG(struct settings, volumes, "volumes", "N",
-         "how many volumes (all but micro); of each node (attach), each with its claim (bind)"),
-    FLAG(struct settings, pairs, "pairs", "N", "the same, for bind"),
-    FLAG(struct settings, pods, "pods", "N", "how many pods (schedule)"),
-    FLAG(struct settings, nodes, "nodes", "N", "how many nodes (schedule, attach)"),
+         "number of volumes (all but micro); per node (attach), each with its claim (bind)"),
+    FLAG(struct settings, pairs, "pairs", "N", "same as --volumes, for bind"),
+    FLAG(struct settings, pods, "pods", "N", "number of pods (schedule)"),
+    FLAG(struct settings, nodes, "nodes", "N", "number of nodes (schedule, attach)"),
     { 0 },
 };
 
 enum { PODS = 1 << 0, NODES = 1 << 1, VOLUMES = 1 << 2, PAIRS = 1 << 3 };
 
-/* Benchmarks, the flags that they take, and their sizes, one after the other unless flags say another. */
+/* Benchmarks, the flags that they accept, and their sizes, run in turn unless flags set one. */
 static const struct subject {
     const char *name;
     int (*run)(const struct bench_size *size, struct error *err);
     unsigned flags;
-    const char *takes; /* the same, for a complaint */
+    const char *takes; /* the same, for error messages */
     struct bench_size sizes[2];
     size_t base; /* which of the sizes flags change */
 } table[] = {
@@ -61,7 +61,7 @@ static const struct subject {
       1 },
 };
 
-/* A number from 1 on, or unset: *ret stays, then. */
+/* Reads a number of at least 1. Without a text *ret is unchanged. */
 static bool read_size(const char *text, uint64_t *ret)
 {
     return !text || (str_to_uint64(str_of(text), ret) && *ret > 0);
@@ -89,9 +89,9 @@ static int run_subject(const struct subject *b, const struct settings *s)
     return r < 0 ? cli_fail("bench: %s", err.msg) : CLI_OK;
 }
 
-/* --- How far it is --- */
+/* --- Progress --- */
 
-static struct progress progress;
+static struct progress_bar progress;
 
 static void begin_phase(const char *what)
 {
@@ -110,10 +110,10 @@ static void end_phase(void)
     progress_end(&progress, /* has_succeeded= */ false);
 }
 
-static int bench_run(int argc, char **argv)
+static int bench_run(const struct cli_verb *verb, int argc, char **argv)
 {
     struct settings s = { 0 };
-    int args, status = flags_parse(&cli_verb_bench, argc, argv, &s, &args);
+    int args, status = flags_parse(verb, argc, argv, &s, &args);
     const char *subject = status == CLI_OK && args == 1 ? argv[1] : "";
 
     if (status != CLI_OK)
@@ -122,19 +122,19 @@ static int bench_run(int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         if (strcmp(subject, table[i].name) == 0)
             return run_subject(&table[i], &s);
-    return cli_fail_usage("bench: say which: micro, match, store, informer, bind, volumes, schedule or "
-                          "attach: see 'berth help bench'");
+    return cli_fail_usage("bench: specify a subject: micro, match, store, informer, bind, volumes, schedule "
+                          "or attach: see 'berth help bench'");
 }
 
 static const struct cli_term subjects[] = {
     { "micro", "decoding and encoding, quantities, ordered maps" },
-    { "match", "a volume for a claim among 1,000, 10,000 ... up to a million free ones" },
+    { "match", "find a volume for a claim among 1,000, 10,000 ... up to a million free ones" },
     { "store", "durable writes, and loading 200,000 volumes" },
     { "informer", "caches that follow 100,000 volumes" },
-    { "bind", "20,000 pairs of volumes and claims, by the controllers" },
-    { "volumes", "1,000 volumes of pods, set up and torn down" },
+    { "bind", "bind 20,000 pairs of volumes and claims with the controllers" },
+    { "volumes", "set up and tear down 1,000 pod volumes" },
     { "schedule", "pods with delayed claims: 500 on 100 nodes, 5,000 on 5,000" },
-    { "attach", "20 volumes on each of 100 and of 1,000 nodes" },
+    { "attach", "20 volumes on each of 100 and 1,000 nodes" },
     { 0 },
 };
 
@@ -144,10 +144,9 @@ const struct cli_verb cli_verb_bench = {
     .name = "bench",
     .group = CLI_TOOLS,
     .usage = "bench SUBJECT [FLAG...]",
-    .summary = "Measure how fast this machine runs what is hot",
-    .about = "Prints a table; the first row is the machine's own speed, to compare runs by. What needs a "
-             "disk uses a "
-             "directory below the current one, and takes it away again.",
+    .summary = "Run benchmarks",
+    .about = "Prints a table; its first row is the speed of the machine, to compare runs. Benchmarks that "
+             "need a disk use a directory below the current one and remove it afterwards.",
     .lists = bench_lists,
     .flags = bench_flags,
     .examples = "  berth bench micro\n"

@@ -1,11 +1,11 @@
-/* The findings of a checkup as text for people. */
+/* The findings of a checkup as text. */
 #ifndef BERTH_CLI_CHECK_SHOW_H
 #define BERTH_CLI_CHECK_SHOW_H
 
 #include "why/check.h"
 
-/* is_whole: every finding, not only a few of each rule. paint as in struct columns. */
-void checkup_show(const struct checkup *x, bool is_whole, const char *(*paint)(size_t line, struct str word),
-                  struct buf *out);
+/* is_whole: every finding, not only some per rule. paint as in struct columns. */
+void checkup_show(const struct checkup *checkup, bool is_whole,
+                  const char *(*paint)(size_t line, struct str word), struct buf *out);
 
 #endif

@@ -1,7 +1,7 @@
-/* The command line: a table of verbs, a dispatcher, and one way to complain.
+/* The command line: a table of verbs, a dispatcher, and functions that print errors.
  *
- * A verb is a file in cli/ that defines one `const struct cli_verb`, declared here and listed in main.c.
- * Results go to standard output; a complaint is one line on standard error. */
+ * A verb is a `const struct cli_verb` in a file of cli/, declared here and listed in main.c. Results go to
+ * standard output; an error is one line on standard error. */
 #ifndef BERTH_CLI_CLI_H
 #define BERTH_CLI_CLI_H
 
@@ -13,10 +13,10 @@ enum cli_exit {
 
 struct flag;
 
-/* Where `berth help` lists a verb. */
+/* The section of `berth help` that lists a verb. */
 enum cli_group { CLI_OBJECTS, CLI_ANSWERS, CLI_SERVERS, CLI_DATA, CLI_TOOLS, CLI_GROUP_COUNT };
 
-/* A list in a verb's help: what its first argument may be, and the like. Both end with a NULL. */
+/* A list in a verb's help, for example the values of its first argument. Both end with a NULL. */
 struct cli_term {
     const char *word;
     const char *text;
@@ -26,21 +26,21 @@ struct cli_list {
     const struct cli_term *terms;
 };
 
-/* Texts are ASCII, since they become manual pages too, and have no line ends but where it says so. */
+/* Texts are ASCII, since they also become manual pages, and have line ends only where noted. */
 struct cli_verb {
     const char *name;
     enum cli_group group;
     const char *usage;            /* as typed, without "berth ": "help [COMMAND]" */
-    const char *summary;          /* one line for `berth help`, without a full stop */
-    const char *about;            /* more of it, a paragraph a line; NULL for none */
+    const char *summary;          /* one line for `berth help`, without a period */
+    const char *about;            /* more text, one paragraph per line; NULL for none */
     const struct cli_list *lists; /* NULL for none */
     const struct flag *flags;     /* flags.h; NULL for none */
-    /* What its arguments are, for shells that complete them: "TYPE" (types, then names), "TYPE/NAME" (behind
-     * it the types, when not all will do), "FILE", "COMMAND", or the words themselves; NULL for none. */
+    /* What shells complete as arguments: "TYPE" (types, then names), "TYPE/NAME" (followed by the allowed
+     * types, if not all), "FILE", "COMMAND", or the words themselves; NULL for none. */
     const char *args;
-    const char *examples; /* for a shell: lines, each indented by two and ended; NULL for none */
-    /* argv[0] is the verb itself. Returns the exit status, an enum cli_exit. `--help` never arrives here. */
-    int (*run)(int argc, char **argv);
+    const char *examples; /* shell lines, each indented by two and ended by a line end; NULL for none */
+    /* argv[0] is the verb. Returns the exit status, an enum cli_exit. Never called with `--help`. */
+    int (*run)(const struct cli_verb *verb, int argc, char **argv);
 };
 
 /* Every verb of this program, NULL at the end. Defined in main.c; help reads it. */
@@ -75,29 +75,29 @@ extern const struct cli_verb cli_verb_version;
 extern const struct cli_verb cli_verb_wait;
 extern const struct cli_verb cli_verb_why;
 
-/* What shells ask for candidates; in no list. */
+/* Called by shell completion; not listed. */
 extern const struct cli_verb cli_verb_complete;
 
-/* Runs the verb that argv names and returns the process's exit status. */
+/* Runs the verb that argv names and returns the exit status of the process. */
 int cli_main(int argc, char **argv);
 
-/* NULL when there is none of that name. */
+/* NULL when no verb has that name. */
 const struct cli_verb *cli_find_verb(const char *name);
 
-/* What `berth help VERB` says, on standard output; returns the exit status. */
+/* Prints the text of `berth help VERB`; returns the exit status. */
 int cli_print_verb(const struct cli_verb *verb);
 
-/* "berth: MESSAGE" on standard error, in one line whatever stands in the arguments. Returns CLI_FAILED
+/* Prints "berth: MESSAGE" on standard error, as one line whatever the arguments contain. Returns CLI_FAILED
  * (CLI_USAGE). */
 int cli_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Wrong usage with a name that there is none of, and the one that was meant, as far as that can be guessed:
- * "unknown command 'gte': did you mean 'get'?", else "…: see 'berth help'". */
+/* Reports an unknown verb, with the closest name if there is one: "unknown command 'gte': did you mean
+ * 'get'?", otherwise "…: see 'berth help'". */
 int cli_fail_unknown_verb(const char *name);
 
-/* For a verb that takes at most args_max arguments and no flags: CLI_OK, or CLI_USAGE with the complaint
- * made. */
+/* For a verb without flags and with at most args_max arguments: CLI_OK, or CLI_USAGE after an error was
+ * printed. */
 int cli_check_args(const struct cli_verb *verb, int argc, char **argv, int args_max);
 
 #endif

@@ -1,3 +1,4 @@
+/* Lays out text in columns with the rules of Go's tabwriter (columns.h). */
 #include "cli/columns.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ struct cell {
 };
 
 struct line {
-    size_t first; /* of its cells */
+    size_t first; /* index of its first cell */
     size_t count;
 };
 
@@ -22,7 +23,7 @@ struct layout {
     VEC(struct cell) cells;
     VEC(struct line) lines;
     size_t remembered[COLUMNS_CELLS_MAX];
-    size_t widths[COLUMNS_CELLS_MAX]; /* of the columns to the left of the one that is laid out */
+    size_t widths[COLUMNS_CELLS_MAX]; /* widths of the columns to the left of the current one */
     size_t depth;
     struct buf *out;
 };
@@ -44,22 +45,45 @@ void columns_done(struct columns *c)
     buf_done(&c->text);
 }
 
-void columns_add_cell(struct columns *c, struct str text)
+void columns_write_cell(struct buf *out, struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         unsigned char byte = (unsigned char)text.s[i];
 
         if (byte == '\n' || byte == '\r' || byte == '\f') {
-            buf_add_cstr(&c->text, "...");
+            buf_add_cstr(out, "...");
             return;
         }
         if (byte == 0x1B)
-            buf_add_cstr(&c->text, "^[");
+            buf_add_cstr(out, "^[");
         else if (byte < ' ' || byte == 0x7F)
-            buf_add_char(&c->text, byte == '\t' ? ' ' : '?');
+            buf_add_char(out, byte == '\t' ? ' ' : '?');
         else
-            buf_add_char(&c->text, (char)byte);
+            buf_add_char(out, (char)byte);
     }
+}
+
+void columns_add_cell(struct columns *c, struct str text)
+{
+    columns_write_cell(&c->text, text);
+}
+
+void columns_write_painted(struct buf *out, const char *colour, struct str text)
+{
+    if (colour && text.len)
+        buf_add_cstr(out, colour);
+    buf_add_str(out, text);
+    if (colour && text.len)
+        buf_add_cstr(out, RESET);
+}
+
+void columns_put_cells(struct columns *c, const char *pattern, const struct str *cells)
+{
+    for (const char *at = pattern; *at; at++)
+        if (*at == '%')
+            columns_add_cell(c, *cells++);
+        else
+            buf_add_char(&c->text, *at);
 }
 
 void columns_add_text(struct columns *c, struct str text)
@@ -83,11 +107,6 @@ static size_t count_characters(struct str s)
     return n;
 }
 
-static int add_cell(struct layout *l, struct str text)
-{
-    return vec_push(&l->cells, (struct cell){ text, count_characters(text) });
-}
-
 static int split_line(struct layout *l, struct str text)
 {
     struct line line = { .first = l->cells.count };
@@ -99,13 +118,13 @@ static int split_line(struct layout *l, struct str text)
 
         if (cell.s == rest.s && l->cells.count - line.first == COLUMNS_CELLS_MAX - 1)
             rest.s = NULL;
-        r = add_cell(l, cell);
+        r = vec_push(&l->cells, (struct cell){ cell, count_characters(cell) });
     }
     line.count = l->cells.count - line.first;
     return r < 0 ? r : vec_push(&l->lines, line);
 }
 
-static int split(struct layout *l, struct str text)
+static int split_lines(struct layout *l, struct str text)
 {
     struct str rest = text;
     int r = 0;
@@ -124,11 +143,7 @@ static void write_cell(struct layout *l, size_t line, const struct cell *cell, c
     const char *colour =
         l->columns->paint ? l->columns->paint(l->columns->lines_done + line, cell->text) : NULL;
 
-    if (colour && cell->text.len)
-        buf_add_cstr(l->out, colour);
-    buf_add_str(l->out, cell->text);
-    if (colour && cell->text.len)
-        buf_add_cstr(l->out, RESET);
+    columns_write_painted(l->out, colour, cell->text);
     if (width && *width > cell->width) {
         char *blanks = buf_grow(l->out, *width - cell->width);
 
@@ -153,8 +168,8 @@ static bool has_column(const struct layout *l, size_t line)
     return l->depth + 1 < l->lines.items[line].count;
 }
 
-/* The end of the run of lines from `from` on that have this column; its width in *ret. */
-static size_t measure(struct layout *l, size_t from, size_t to, size_t *ret)
+/* The end of the run of lines, starting at `from`, that have this column; its width in *ret. */
+static size_t measure_column(struct layout *l, size_t from, size_t to, size_t *ret)
 {
     size_t width = l->columns->width_min, at = from;
 
@@ -172,7 +187,7 @@ static size_t measure(struct layout *l, size_t from, size_t to, size_t *ret)
     return at;
 }
 
-/* Lines from..to stand in the same columns so far. Recurses once for each further column. */
+/* Lines from..to have the same columns so far. Recurses once for each further column. */
 static void lay_out(struct layout *l, size_t from, size_t to)
 {
     for (size_t at = from; at < to; at++) {
@@ -182,7 +197,7 @@ static void lay_out(struct layout *l, size_t from, size_t to)
             continue;
         write_lines(l, from, at);
         from = at;
-        end = measure(l, from, to, &width);
+        end = measure_column(l, from, to, &width);
         l->widths[l->depth++] = width;
         lay_out(l, from, end);
         l->depth--;
@@ -206,7 +221,7 @@ size_t columns_width(const struct columns *c)
     struct str rest;
     size_t widest = 0;
 
-    if (c->text.failed || split(&l, buf_str(&c->text)) < 0)
+    if (c->text.failed || split_lines(&l, buf_str(&c->text)) < 0)
         return 0;
     lay_out(&l, 0, l.lines.count);
     rest = buf_str(&out);
@@ -225,7 +240,7 @@ int columns_flush(struct columns *c, struct buf *out, struct error *err)
 
     if (r < 0)
         return r;
-    if (split(&l, buf_str(&c->text)) < 0)
+    if (split_lines(&l, buf_str(&c->text)) < 0)
         return error_no_memory(err);
     memcpy(l.remembered, c->widths, sizeof l.remembered);
     lay_out(&l, 0, l.lines.count);

@@ -1,3 +1,5 @@
+/* Decides what a shell may complete at the cursor, from the words typed so far and the tables of verbs and
+ * flags. Makes no requests. */
 #include "cli/complete.h"
 
 #include <assert.h>
@@ -8,14 +10,14 @@
 #include "cli/flags.h"
 #include "cli/resources.h"
 
-/* --- What flags take --- */
+/* --- Values of flags --- */
 
-/* Values by the flag's name, and by the verb's where they differ: the first row that fits. */
+/* Values by flag, and by verb where they differ: the first matching row applies. */
 static const struct {
-    const char *verb; /* NULL: of any */
+    const char *verb; /* NULL: any verb */
     const char *flag;
     const char *words;
-    bool is_list; /* several with commas between */
+    bool is_list; /* a comma-separated list */
 } flag_words[] = {
     { "get", "output", "table wide yaml json name jsonpath= custom-columns=", false },
     { "delete", "output", "name", false },
@@ -35,7 +37,7 @@ static const struct {
     { NULL, "log-level", "error warn info debug trace", false },
     { "top", "sort-by", "used capacity percent name", false },
     { NULL, "sort-by", ".metadata.name .metadata.creationTimestamp", false },
-    { NULL, "scenario", "attach backlog binder caches leader scheduler seats", false },
+    { NULL, "scenario", "attach backlog binder caches leader node scheduler seats staged", false },
     { NULL, "subresource", "status", false },
     { NULL, "type", "strategic merge json", false },
     { NULL, "types", "Normal Warning", true },
@@ -44,18 +46,18 @@ static const struct {
     { NULL, "without", "api controllers scheduler node", true },
 };
 
-/* --- Walking over the words --- */
+/* --- Reading the words --- */
 
 struct walk {
     const struct cli_verb *verb;
     struct complete_plan *plan;
-    const struct flag *pending; /* whose value is at the cursor */
-    bool is_over;               /* behind "--" nothing is a flag */
+    const struct flag *pending; /* the flag whose value is at the cursor */
+    bool is_over;               /* after "--": no more flags */
     char **args;
     size_t args_count;
 };
 
-/* Which server, and where there. */
+/* Records the flags that select the server and the namespace. */
 static void note_flag(struct walk *w, const struct flag *f, const char *value)
 {
     struct session_settings *s = &w->plan->session;
@@ -79,8 +81,8 @@ static void note_flag(struct walk *w, const struct flag *f, const char *value)
             *known[i].place = value;
 }
 
-/* The flag's value is behind it, or in the next word; next NULL: that word is at the cursor. Returns how many
- * words it took. */
+/* The value follows '=', or is the next word; next NULL: that word is at the cursor. Returns the number of
+ * words used. */
 static size_t take_value(struct walk *w, const struct flag *f, const char *value, const char *next)
 {
     if (value || !flag_needs_value(f)) {
@@ -94,7 +96,7 @@ static size_t take_value(struct walk *w, const struct flag *f, const char *value
     return 2;
 }
 
-/* A flag that nobody knows is taken for a switch. */
+/* An unknown flag is treated as a switch. */
 static size_t take_flag(struct walk *w, const char *word, const char *next)
 {
     const char *equals = strchr(word, '=');
@@ -116,7 +118,7 @@ static size_t take_flag(struct walk *w, const char *word, const char *next)
     return 1;
 }
 
-/* All words but the one at the cursor. */
+/* All words except the one at the cursor. */
 static void walk_words(struct walk *w, char **words, size_t count)
 {
     for (size_t i = 0; i + 1 < count;) {
@@ -134,9 +136,9 @@ static void walk_words(struct walk *w, char **words, size_t count)
     }
 }
 
-/* --- What is at the cursor --- */
+/* --- The word at the cursor --- */
 
-/* Verbs that have their own list of types also say "class". */
+/* Verbs with their own list of types also accept "class". */
 static const struct kind_info *listed_type(const char *words, struct str type)
 {
     struct str rest = str_of(words);
@@ -151,15 +153,15 @@ static const struct kind_info *listed_type(const char *words, struct str type)
     return NULL;
 }
 
-/* kept grows by what stands before `len` bytes of the prefix's end. */
-static void keep(struct complete_plan *p, size_t len)
+/* Extends kept by `len` bytes of the beginning of the prefix. */
+static void extend_kept(struct complete_plan *p, size_t len)
 {
-    /* Both are parts of one word, one behind the other, or nothing was kept so far. */
+    /* Both are adjacent parts of one word, or kept is still empty. */
     p->kept = p->kept.len ? (struct str){ p->kept.s, p->kept.len + len } : (struct str){ p->prefix.s, len };
     p->prefix = (struct str){ p->prefix.s + len, p->prefix.len - len };
 }
 
-/* TYPE/NAME. words: the only types; NULL for all. */
+/* TYPE/NAME. words: the allowed types; NULL for all. */
 static void plan_pair(struct complete_plan *p, const char *words)
 {
     const char *slash = memchr(p->prefix.s, '/', p->prefix.len);
@@ -172,16 +174,16 @@ static void plan_pair(struct complete_plan *p, const char *words)
     } else if (k) {
         p->what = COMPLETE_NAMES;
         p->kind = k;
-        keep(p, type.len + 1);
+        extend_kept(p, type.len + 1);
     }
 }
 
-/* Behind the last comma. */
+/* After the last comma. */
 static void keep_list(struct complete_plan *p)
 {
     for (size_t i = p->prefix.len; i > 0; i--)
         if (p->prefix.s[i - 1] == ',') {
-            keep(p, i);
+            extend_kept(p, i);
             return;
         }
 }
@@ -233,8 +235,8 @@ static void plan_object(struct walk *w)
     }
 }
 
-/* What stands behind the first word of .args. */
-static const char *behind(const char *args, const char *first)
+/* The text after the first word of .args. */
+static const char *text_after_word(const char *args, const char *first)
 {
     size_t len = strlen(first);
 
@@ -249,15 +251,15 @@ static void plan_argument(struct walk *w)
 
     if (!args)
         return;
-    if (behind(args, "TYPE")) {
+    if (text_after_word(args, "TYPE")) {
         plan_object(w);
-    } else if ((words = behind(args, "TYPE/NAME"))) {
+    } else if ((words = text_after_word(args, "TYPE/NAME"))) {
         plan_pair(w->plan, words[0] ? words : NULL);
     } else if (w->args_count > 0) {
-        return; /* the others have one */
-    } else if (behind(args, "FILE")) {
+        return; /* the other values have their own list */
+    } else if (text_after_word(args, "FILE")) {
         w->plan->what = COMPLETE_FILES;
-    } else if (behind(args, "COMMAND")) {
+    } else if (text_after_word(args, "COMMAND")) {
         w->plan->what = COMPLETE_COMMANDS;
     } else {
         w->plan->what = COMPLETE_WORDS;
@@ -289,7 +291,7 @@ void complete_plan(char **words, size_t count, struct complete_plan *ret)
         plan_argument(&w);
     } else if (cursor[1] == '-' && equals) {
         f = flag_find(w.verb->flags, (struct str){ cursor + 2, (size_t)(equals - cursor - 2) });
-        keep(ret, (size_t)(equals + 1 - cursor));
+        extend_kept(ret, (size_t)(equals + 1 - cursor));
         if (f)
             plan_value(&w, f);
     }

@@ -1,12 +1,12 @@
-/* What a shell may offer for the word at the cursor.
+/* Shell completion of the word at the cursor.
  *
- * Two halves. complete_plan() reads the words typed so far and says what belongs at the cursor; it asks
- * nobody and may be tried with any words. `berth __complete -- WORD...`, which the shells' scripts call
- * (completion.c), then prints the candidates, live ones after a look at the server.
+ * Two steps. complete_plan() reads the words typed so far and decides what belongs at the cursor; it makes no
+ * requests and accepts any words. `berth __complete -- WORD...`, which the shell scripts call (completion.c),
+ * then prints the candidates, with names from the server where needed.
  *
- * A line is a candidate, the whole word, and behind a tab what it is; ":files" or ":dirs" leaves the word to
- * the shell. What a shell would take for anything but letters is never printed, and nothing that goes wrong
- * is said: a person who presses Tab gets names or silence, within a second. */
+ * Each line is a candidate, the whole word, and after a tab its description; ":files" or ":dirs" leaves the
+ * word to the shell. Words with characters that are special to a shell are never printed, and errors are not
+ * reported: pressing Tab gives names or nothing, within a second. */
 #ifndef BERTH_CLI_COMPLETE_H
 #define BERTH_CLI_COMPLETE_H
 
@@ -23,30 +23,30 @@ enum complete_what {
     COMPLETE_COMMANDS,
     COMPLETE_FILES,
     COMPLETE_DIRS,
-    COMPLETE_TYPES, /* of objects */
-    COMPLETE_PAIRS, /* the same with a '/' behind them; only .words, unless that is NULL */
+    COMPLETE_TYPES, /* of kinds */
+    COMPLETE_PAIRS, /* the same followed by '/'; only .words, unless that is NULL */
     COMPLETE_NAMES, /* of objects of .kind */
     COMPLETE_CONTEXTS,
 };
 
 struct complete_plan {
     enum complete_what what;
-    const char *words;            /* with blanks between */
-    const struct kind_info *kind; /* of names */
-    struct str kept;              /* stands before every candidate: "--for=", "pvc/" */
-    struct str prefix;            /* what the candidates behind it begin with */
+    const char *words;            /* separated by blanks */
+    const struct kind_info *kind; /* the kind to list names of */
+    struct str kept;              /* comes before every candidate: "--for=", "pvc/" */
+    struct str prefix;            /* what the candidates after it begin with */
     struct session_settings session;
     bool is_everywhere; /* -A */
-    /* Names that stand there already: no candidates. */
+    /* Names already on the command line: not candidates. */
     char *const *taken;
     size_t taken_count;
 };
 
-/* words: behind "berth", the last of them at the cursor, perhaps ""; at least one. They are borrowed; those
- * that are no flags are moved, as flags_parse() does. */
+/* words: after "berth", the last one at the cursor, possibly ""; at least one. They are borrowed; words that
+ * are not flags are moved, as flags_parse() does. */
 void complete_plan(char **words, size_t count, struct complete_plan *ret);
 
-/* Letters, digits and what names are made of, and no '-' in front: no shell sees anything in it. */
+/* True for letters, digits and other characters of names, without a leading '-': not special to any shell. */
 bool complete_is_plain(struct str word);
 
 #endif

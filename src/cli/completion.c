@@ -1,8 +1,8 @@
-/* `berth completion`: what a shell needs to complete berth's commands.
+/* `berth completion`: prints a completion script for a shell.
  *
- * The scripts are written from the tables of verbs and flags: those are in them, so that no process runs for
- * a verb or a flag. For everything else they call `berth __complete` (complete.h) and offer what it prints.
- * Nothing but help texts and names of ours goes into a script, quoted all the same. */
+ * The scripts contain the verbs and flags of the tables, so that completing those runs no process. For
+ * everything else they call `berth __complete` (complete.h) and offer what it prints. Only help texts and
+ * names of this program go into a script; they are quoted all the same. */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 #include "cli/flags.h"
 
-/* The text in single quotes: in fish a quote within is escaped, elsewhere the quotes end and begin around
- * it. ':' parts a word from its description in zsh. */
+/* Prints the text in single quotes: in fish a quote inside is escaped, elsewhere the quotes are closed and
+ * reopened around it. In zsh ':' separates a word from its description. */
 static void print_quoted(const char *text, const char *quote, bool escapes_colons)
 {
     for (const char *c = text; *c; c++) {
@@ -32,8 +32,8 @@ static bool has_flags(const struct cli_verb *v)
 
 /* --- bash --- */
 
-/* bash cuts words at '=' and ':' as well: they are put together again, and what stands before the last such
- * cut is taken off the candidates. */
+/* bash splits words at '=' and ':', too: the script joins them again, and removes the part before the last
+ * such split from the candidates. */
 static const char bash_head[] = "# Completion of berth's commands for bash: source it, or put it into\n"
                                 "# /usr/share/bash-completion/completions/berth.\n"
                                 "_berth() {\n"
@@ -185,7 +185,7 @@ static void print_zsh(void)
 
 /* --- fish --- */
 
-/* fish wants the value alone, wherever it stands, and descriptions behind a tab, as they come. */
+/* fish expects only the value, wherever it is, and descriptions after a tab. */
 static const char fish_head[] =
     "# Completion of berth's commands for fish: source it, or put it into\n"
     "# /usr/share/fish/vendor_completions.d/berth.fish.\n"
@@ -242,9 +242,9 @@ static const struct {
     { "fish", print_fish },
 };
 
-static int completion_run(int argc, char **argv)
+static int completion_run(const struct cli_verb *verb, int argc, char **argv)
 {
-    int status = cli_check_args(&cli_verb_completion, argc, argv, /* args_max= */ 1);
+    int status = cli_check_args(verb, argc, argv, /* args_max= */ 1);
 
     if (status != CLI_OK)
         return status;
@@ -253,17 +253,17 @@ static int completion_run(int argc, char **argv)
             shells[i].print();
             return CLI_OK;
         }
-    return cli_fail_usage("completion: say for which shell: bash, zsh or fish");
+    return cli_fail_usage("completion: specify a shell: bash, zsh or fish");
 }
 
 const struct cli_verb cli_verb_completion = {
     .name = "completion",
     .group = CLI_TOOLS,
     .usage = "completion bash|zsh|fish",
-    .summary = "Print what a shell needs to complete commands, flags and names",
-    .examples = "  source <(berth completion bash)  # in ~/.bashrc\n"
-                "  source <(berth completion zsh)   # in ~/.zshrc, behind compinit\n"
-                "  berth completion fish | source   # in ~/.config/fish/config.fish\n",
+    .summary = "Print a shell script that completes commands, flags and object names",
+    .examples =
+        "  source <(berth completion bash)  # in ~/.bashrc\n  source <(berth completion zsh)   # in "
+        "~/.zshrc, after compinit\n  berth completion fish | source   # in ~/.config/fish/config.fish\n",
     .args = "bash zsh fish",
     .run = completion_run,
 };

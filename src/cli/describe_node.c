@@ -1,24 +1,21 @@
-/* A node in words: its state, what it has, and the pods that are on it. */
+/* Describes a node: its state, capacity and pods. */
 #include "cli/describe.h"
-
-#include <stdio.h>
 
 #define LABEL_ROLE "kubernetes.io/role"
 #define LABEL_ROLE_PREFIX "node-role.kubernetes.io/"
 
-/* From labels, which come in the order of their keys: whose key ends with the role, and one whose value it
- * is. */
-static void add_roles(struct describe *x)
+/* Roles come from labels, which are sorted by key: from the end of the key, or from the value. */
+static void add_roles(struct describe *page)
 {
-    json_ref labels = describe_meta(x, "labels");
+    json_ref labels = describe_meta(page, "labels");
     bool has_one = false;
 
-    buf_add_cstr(&x->out.text, "Roles:\t");
-    for (json_ref l = json_first(&x->doc, labels); l; l = json_next(&x->doc, l)) {
-        struct str role = json_key(&x->doc, l);
+    buf_add_cstr(&page->out.text, "Roles:\t");
+    for (json_ref l = json_first(&page->doc, labels); l; l = json_next(&page->doc, l)) {
+        struct str role = json_key(&page->doc, l);
 
         if (str_is(role, LABEL_ROLE))
-            role = json_text(&x->doc, l);
+            role = json_text(&page->doc, l);
         else if (str_has_prefix(role, LABEL_ROLE_PREFIX))
             role = (struct str){ role.s + sizeof LABEL_ROLE_PREFIX - 1,
                                  role.len - (sizeof LABEL_ROLE_PREFIX - 1) };
@@ -27,58 +24,41 @@ static void add_roles(struct describe *x)
         if (role.len == 0)
             continue;
         if (has_one)
-            buf_add_char(&x->out.text, ',');
-        columns_add_cell(&x->out, role);
+            buf_add_char(&page->out.text, ',');
+        columns_add_cell(&page->out, role);
         has_one = true;
     }
-    buf_add_cstr(&x->out.text, has_one ? "\n" : "<none>\n");
+    buf_add_cstr(&page->out.text, has_one ? "\n" : "<none>\n");
 }
 
-static void add_taints(struct describe *x)
+static void add_taints(struct describe *page)
 {
-    json_ref taints = describe_spec(x, "taints");
+    json_ref taints = describe_spec(page, "taints");
 
-    buf_addf(&x->out.text, "Taints:\t%s", json_first(&x->doc, taints) ? "" : "<none>\n");
-    for (json_ref t = json_first(&x->doc, taints); t; t = json_next(&x->doc, t)) {
-        struct str value = json_get_text(&x->doc, t, "value");
+    buf_addf(&page->out.text, "Taints:\t%s", json_first(&page->doc, taints) ? "" : "<none>\n");
+    for (json_ref t = json_first(&page->doc, taints); t; t = json_next(&page->doc, t)) {
+        struct str value = json_get_text(&page->doc, t, "value");
 
-        if (t != json_first(&x->doc, taints))
-            buf_add_char(&x->out.text, '\t');
-        columns_add_cell(&x->out, json_get_text(&x->doc, t, "key"));
-        if (value.len) {
-            buf_add_char(&x->out.text, '=');
-            columns_add_cell(&x->out, value);
-        }
-        buf_add_char(&x->out.text, ':');
-        columns_add_cell(&x->out, json_get_text(&x->doc, t, "effect"));
-        buf_add_char(&x->out.text, '\n');
+        if (t != json_first(&page->doc, taints))
+            buf_add_char(&page->out.text, '\t');
+        columns_add_cell(&page->out, json_get_text(&page->doc, t, "key"));
+        if (value.len)
+            columns_put(&page->out, "=%", value);
+        columns_put(&page->out, ":%\n", json_get_text(&page->doc, t, "effect"));
     }
 }
 
-static void add_addresses(struct describe *x)
+static void add_amounts(struct describe *page, const char *label, const char *member)
 {
-    describe_line(x, "Addresses:");
-    for (json_ref a = json_first(&x->doc, describe_state(x, "addresses")); a; a = json_next(&x->doc, a)) {
-        buf_add_cstr(&x->out.text, "  ");
-        columns_add_cell(&x->out, json_get_text(&x->doc, a, "type"));
-        describe_text(x, ":", json_get_text(&x->doc, a, "address"));
-    }
+    json_ref amounts = describe_state(page, member);
+
+    if (json_first(&page->doc, amounts))
+        describe_line(page, "%s:", label);
+    for (json_ref a = json_first(&page->doc, amounts); a; a = json_next(&page->doc, a))
+        columns_put(&page->out, "  %:\t%\n", json_key(&page->doc, a), json_text(&page->doc, a));
 }
 
-static void add_amounts(struct describe *x, const char *label, const char *member)
-{
-    json_ref amounts = describe_state(x, member);
-
-    if (json_first(&x->doc, amounts))
-        describe_line(x, "%s:", label);
-    for (json_ref a = json_first(&x->doc, amounts); a; a = json_next(&x->doc, a)) {
-        buf_add_cstr(&x->out.text, "  ");
-        columns_add_cell(&x->out, json_key(&x->doc, a));
-        describe_text(x, ":", json_text(&x->doc, a));
-    }
-}
-
-static void add_system(struct describe *x)
+static void add_system(struct describe *page)
 {
     static const struct {
         const char *label, *member;
@@ -94,67 +74,69 @@ static void add_system(struct describe *x)
         { "  Kubelet Version:", "kubeletVersion" },
     };
 
-    describe_line(x, "System Info:");
+    describe_line(page, "System Info:");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        describe_member(x, rows[i].label, describe_state(x, "nodeInfo"), rows[i].member, "");
+        describe_member(page, rows[i].label, describe_state(page, "nodeInfo"), rows[i].member, "");
 }
 
-static void add_pods(struct describe *x)
+static void add_pods(struct describe *page)
 {
     _cleanup_(buf_done_p) struct buf fields = BUF_INIT(1024);
     json_ref pods;
 
     buf_addf(&fields, "spec.nodeName=%.*s,status.phase!=Succeeded,status.phase!=Failed",
-             STR_ARG(json_text(&x->doc, describe_meta(x, "name"))));
-    pods = fields.failed ? 0 : describe_list_objects(x, KIND_POD, /* ns= */ NULL, buf_cstr(&fields));
-    describe_line(x, "Non-terminated Pods:\t(%u in total)", json_count(&x->doc, pods));
-    if (json_first(&x->doc, pods))
-        describe_line(x, "  Namespace\tName\n  ---------\t----");
-    for (json_ref p = json_first(&x->doc, pods); p; p = json_next(&x->doc, p)) {
-        json_ref meta = json_get(&x->doc, p, "metadata");
+             STR_ARG(json_text(&page->doc, describe_meta(page, "name"))));
+    pods = fields.failed ? 0 : describe_list_objects(page, KIND_POD, /* ns= */ NULL, buf_cstr(&fields));
+    describe_line(page, "Non-terminated Pods:\t(%u in total)", json_count(&page->doc, pods));
+    if (json_first(&page->doc, pods))
+        describe_line(page, "  Namespace\tName\n  ---------\t----");
+    for (json_ref p = json_first(&page->doc, pods); p; p = json_next(&page->doc, p)) {
+        json_ref meta = json_get(&page->doc, p, "metadata");
 
-        buf_add_cstr(&x->out.text, "  ");
-        columns_add_cell(&x->out, json_get_text(&x->doc, meta, "namespace"));
-        describe_text(x, "", json_get_text(&x->doc, meta, "name"));
+        columns_put(&page->out, "  %\t%\n", json_get_text(&page->doc, meta, "namespace"),
+                    json_get_text(&page->doc, meta, "name"));
     }
 }
 
-/* Volumes that the node holds. */
-static void add_attached(struct describe *x)
+/* Volumes attached to the node. */
+static void add_attached(struct describe *page)
 {
-    json_ref attached = describe_state(x, "volumesAttached");
+    json_ref attached = describe_state(page, "volumesAttached");
 
-    if (json_first(&x->doc, attached))
-        describe_line(x, "Attached Volumes:");
-    for (json_ref v = json_first(&x->doc, attached); v; v = json_next(&x->doc, v)) {
-        struct str path = json_get_text(&x->doc, v, "devicePath");
+    if (json_first(&page->doc, attached))
+        describe_line(page, "Attached Volumes:");
+    for (json_ref v = json_first(&page->doc, attached); v; v = json_next(&page->doc, v)) {
+        struct str path = json_get_text(&page->doc, v, "devicePath");
 
-        buf_add_cstr(&x->out.text, "  ");
-        columns_add_cell(&x->out, json_get_text(&x->doc, v, "name"));
+        columns_put(&page->out, "  %", json_get_text(&page->doc, v, "name"));
         if (path.len)
-            describe_text(x, "", path);
+            describe_text(page, "", path);
         else
-            buf_add_char(&x->out.text, '\n'); /* no cell: it would widen the lines that follow */
+            buf_add_char(&page->out.text, '\n'); /* not a cell: it would widen the following lines */
     }
 }
 
-void describe_node(struct describe *x)
+void describe_node(struct describe *page)
 {
-    json_ref spec = json_get(&x->doc, x->object, "spec");
+    json_ref spec = json_get(&page->doc, page->object, "spec");
 
-    describe_text(x, "Name:", json_text(&x->doc, describe_meta(x, "name")));
-    add_roles(x);
-    describe_labels(x, "Labels:", describe_meta(x, "labels"));
-    describe_annotations(x, describe_meta(x, "annotations"));
-    describe_time(x, "CreationTimestamp:", describe_meta(x, "creationTimestamp"));
-    add_taints(x);
-    describe_member(x, "Unschedulable:", spec, "unschedulable", "false");
-    describe_conditions(x, "LastHeartbeatTime", "lastHeartbeatTime");
-    add_addresses(x);
-    add_amounts(x, "Capacity", "capacity");
-    add_amounts(x, "Allocatable", "allocatable");
-    add_system(x);
-    add_attached(x);
-    add_pods(x);
-    describe_events(x);
+    describe_text(page, "Name:", json_text(&page->doc, describe_meta(page, "name")));
+    add_roles(page);
+    describe_labels(page, "Labels:", describe_meta(page, "labels"));
+    describe_annotations(page, describe_meta(page, "annotations"));
+    describe_time(page, "CreationTimestamp:", describe_meta(page, "creationTimestamp"));
+    add_taints(page);
+    describe_member(page, "Unschedulable:", spec, "unschedulable", "false");
+    describe_conditions(page, "LastHeartbeatTime", "lastHeartbeatTime");
+    describe_line(page, "Addresses:");
+    for (json_ref a = json_first(&page->doc, describe_state(page, "addresses")); a;
+         a = json_next(&page->doc, a))
+        columns_put(&page->out, "  %:\t%\n", json_get_text(&page->doc, a, "type"),
+                    json_get_text(&page->doc, a, "address"));
+    add_amounts(page, "Capacity", "capacity");
+    add_amounts(page, "Allocatable", "allocatable");
+    add_system(page);
+    add_attached(page);
+    add_pods(page);
+    describe_events(page);
 }

@@ -1,5 +1,5 @@
-/* Where the data of a volume are, by table: the sources that Berth mounts, and those that kubectl has words
- * for. Of another source the members are shown as they are called. */
+/* Describes the storage of a volume with a table: the sources that Berth mounts, and those that kubectl
+ * describes. Other sources are shown with the names of their members. */
 #include "cli/describe.h"
 
 #include <stdio.h>
@@ -69,81 +69,68 @@ static const struct source sources[] = {
       NULL },
 };
 
-static void add_pairs(struct describe *x, json_ref map, const char *name, const char *indent)
+static void add_pairs(struct describe *page, json_ref map, const char *name, const char *indent)
 {
     char label[64];
 
-    if (!json_first(&x->doc, map)) {
+    if (!json_first(&page->doc, map)) {
         (void)snprintf(label, sizeof label, "%s%s:", indent, name);
-        describe_cstr(x, label, "<none>");
+        describe_cstr(page, label, "<none>");
         return;
     }
-    for (json_ref m = json_first(&x->doc, map); m; m = json_next(&x->doc, m)) {
-        if (m == json_first(&x->doc, map))
-            buf_addf(&x->out.text, "%s%s:", indent, name);
-        buf_add_cstr(&x->out.text, "\t    ");
-        columns_add_cell(&x->out, json_key(&x->doc, m));
-        buf_add_char(&x->out.text, '=');
-        columns_add_cell(&x->out, json_text(&x->doc, m));
-        buf_add_char(&x->out.text, '\n');
+    for (json_ref m = json_first(&page->doc, map); m; m = json_next(&page->doc, m)) {
+        if (m == json_first(&page->doc, map))
+            buf_addf(&page->out.text, "%s%s:", indent, name);
+        columns_put(&page->out, "\t    %=%\n", json_key(&page->doc, m), json_text(&page->doc, m));
     }
 }
 
-static void add_source(struct describe *x, const struct source *s, json_ref source, const char *indent)
+static void add_source(struct describe *page, const struct source *s, json_ref source, const char *indent)
 {
     char label[64];
 
-    describe_line(x, "%sType:\t%s", indent, s->title);
+    describe_line(page, "%sType:\t%s", indent, s->title);
     for (const struct source_field *f = s->fields; f->label; f++) {
         (void)snprintf(label, sizeof label, "%s%s:", indent, f->label);
-        describe_member(x, label, source, f->member, f->fallback);
+        describe_member(page, label, source, f->member, f->fallback);
     }
     if (s->pairs)
-        add_pairs(x, json_get(&x->doc, source, s->pairs), s->pairs_label, indent);
+        add_pairs(page, json_get(&page->doc, source, s->pairs), s->pairs_label, indent);
 }
 
-/* A source that there are no words for: the first member that is an object and no part of every volume. */
-static void add_plain(struct describe *x, json_ref source, const char *indent)
+/* A source that is not in the table: the first member that is an object and not common to all volumes. */
+static void add_plain(struct describe *page, json_ref source, const char *indent)
 {
-    buf_addf(&x->out.text, "%sType:\t", indent);
-    columns_add_cell(&x->out, json_key(&x->doc, source));
-    buf_add_char(&x->out.text, '\n');
-    for (json_ref m = json_first(&x->doc, source); m; m = json_next(&x->doc, m)) {
+    buf_addf(&page->out.text, "%sType:", indent);
+    columns_put(&page->out, "\t%\n", json_key(&page->doc, source));
+    for (json_ref m = json_first(&page->doc, source); m; m = json_next(&page->doc, m)) {
         _cleanup_(buf_done_p) struct buf value = BUF_INIT(1 << 20);
 
-        if (json_type(&x->doc, m) == JSON_STRING)
-            buf_add_str(&value, json_text(&x->doc, m));
+        if (json_type(&page->doc, m) == JSON_STRING)
+            buf_add_str(&value, json_text(&page->doc, m));
         else
-            json_write(&x->doc, m, &value);
-        buf_add_cstr(&x->out.text, indent);
-        columns_add_cell(&x->out, json_key(&x->doc, m));
-        describe_text(x, ":", buf_str(&value));
+            json_write(&page->doc, m, &value);
+        buf_add_cstr(&page->out.text, indent);
+        columns_put(&page->out, "%:\t%\n", json_key(&page->doc, m), buf_str(&value));
     }
 }
 
-static bool is_source(const struct json *d, json_ref member)
+void describe_source(struct describe *page, json_ref spec, const char *indent)
 {
     static const char *const others[] = { "capacity", "claimRef", "nodeAffinity" };
 
-    for (size_t i = 0; i < ARRAY_LEN(others); i++)
-        if (str_is(json_key(d, member), others[i]))
-            return false;
-    return json_type(d, member) == JSON_OBJECT;
-}
-
-void describe_source(struct describe *x, json_ref spec, const char *indent)
-{
     for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
-        json_ref source = json_get(&x->doc, spec, sources[i].member);
+        json_ref source = json_get(&page->doc, spec, sources[i].member);
 
         if (source) {
-            add_source(x, &sources[i], source, indent);
+            add_source(page, &sources[i], source, indent);
             return;
         }
     }
-    for (json_ref m = json_first(&x->doc, spec); m; m = json_next(&x->doc, m))
-        if (is_source(&x->doc, m)) {
-            add_plain(x, m, indent);
+    for (json_ref m = json_first(&page->doc, spec); m; m = json_next(&page->doc, m))
+        if (json_type(&page->doc, m) == JSON_OBJECT &&
+            name_index(json_key(&page->doc, m), others, (int)ARRAY_LEN(others), -1) < 0) {
+            add_plain(page, m, indent);
             return;
         }
 }

@@ -1,3 +1,4 @@
+/* Reads age, count and source of events from their JSON, and sorts events by time. */
 #include "cli/event_list.h"
 
 #include <inttypes.h>
@@ -31,14 +32,14 @@ struct timestamp event_list_time(const struct json *d, json_ref event)
     return timestamp_is_zero(t) ? time_at(d, json_get(d, event, "eventTime")) : t;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_events(const void *a, const void *b)
 {
-    const struct dated *x = a, *y = b;
-    int order = timestamp_cmp(x->time, y->time);
+    const struct dated *left = a, *right = b;
+    int order = timestamp_cmp(left->time, right->time);
 
     if (order == 0)
-        order = str_cmp(x->ns, y->ns);
-    return order ? order : str_cmp(x->name, y->name);
+        order = str_cmp(left->ns, right->ns);
+    return order ? order : str_cmp(left->name, right->name);
 }
 
 void event_list_sort(const struct json *d, json_ref *events, size_t count)
@@ -46,7 +47,7 @@ void event_list_sort(const struct json *d, json_ref *events, size_t count)
     _cleanup_(vec_done_p) VEC(struct dated) dated = { 0 };
 
     if (count == 0 || vec_reserve(&dated, count) < 0)
-        return; /* in the order they came, then */
+        return; /* in their present order, then */
     for (size_t i = 0; i < count; i++) {
         json_ref meta = json_get(d, events[i], "metadata");
 
@@ -54,7 +55,7 @@ void event_list_sort(const struct json *d, json_ref *events, size_t count)
             (struct dated){ events[i], event_list_time(d, events[i]), json_get_text(d, meta, "namespace"),
                             json_get_text(d, meta, "name") };
     }
-    qsort(dated.items, dated.count, sizeof *dated.items, compare);
+    qsort(dated.items, dated.count, sizeof *dated.items, compare_events);
     for (size_t i = 0; i < count; i++)
         events[i] = dated.items[i].event;
 }
@@ -68,7 +69,7 @@ void event_list_write_age(const struct json *d, json_ref event, struct timestamp
 
     if (timestamp_is_zero(first))
         first = time_at(d, json_get(d, event, "eventTime"));
-    (void)json_int64(d, json_get(d, series ? series : event, "count"), &count); /* absent: once */
+    (void)json_int64(d, json_get(d, series ? series : event, "count"), &count); /* missing: once */
     if (count <= 1 && !series) {
         timestamp_age(first, now, out);
         return;

@@ -1,4 +1,4 @@
-/* Events as people read them: how long ago and how often, from whom, in the order of time.
+/* Events as a user reads them: age, count and source, sorted by time.
  *
  * Reads the JSON of core/v1 events, old style (first and last time, count) and new style (eventTime, series).
  */
@@ -9,9 +9,9 @@
 #include "api/times.h"
 #include "base/buf.h"
 
-/* When it happened last; zero when it does not say. */
+/* The time of the last occurrence; zero if not set. */
 struct timestamp event_list_time(const struct json *d, json_ref event);
-/* By that time; equal ones by namespace and name. */
+/* Sorts by that time, then by namespace and name. */
 void event_list_sort(const struct json *d, json_ref *events, size_t count);
 
 /* "3m", "3m (x5 over 10m)", "<unknown>". */

@@ -1,3 +1,4 @@
+/* Parses the command line of a verb with its table of flags, and suggests a flag for an unknown one. */
 #include "cli/flags.h"
 
 #include <assert.h>
@@ -65,27 +66,21 @@ static void set_switch(const struct flag *f, void *settings, bool value)
     memcpy(flag_place(f, settings), &value, sizeof value);
 }
 
-static bool add_value(const struct flag *f, void *settings, const char *value)
-{
-    struct flag_values *list = flag_place(f, settings);
-
-    if (list->count == FLAG_VALUES_MAX)
-        return false;
-    list->items[list->count++] = value;
-    return true;
-}
-
-/* value: what stands behind the '=', or the next argument for those that need one. */
+/* value: the text after '=', or the next argument for flags that need one. */
 static int set_value(const struct cli_verb *verb, const struct flag *f, void *settings, const char *value)
 {
+    struct flag_values *list;
+
     if (f->type == FLAG_SWITCH) {
         if (value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
             return cli_fail_usage("%s: --%s takes no value, or true or false", verb->name, f->name);
         set_switch(f, settings, !value || strcmp(value, "true") == 0);
     } else if (f->type == FLAG_LIST) {
-        if (!add_value(f, settings, value))
+        list = flag_place(f, settings);
+        if (list->count == FLAG_VALUES_MAX)
             return cli_fail_usage("%s: --%s is given more than %d times", verb->name, f->name,
                                   FLAG_VALUES_MAX);
+        list->items[list->count++] = value;
     } else {
         set_text(f, settings, value ? value : f->alone);
     }
@@ -97,7 +92,7 @@ bool flag_needs_value(const struct flag *f)
     return f->type == FLAG_TEXT || f->type == FLAG_LIST;
 }
 
-/* Returns how many arguments the flag took, or -1 with the complaint made. */
+/* Returns the number of arguments used, or -1 after an error was printed. */
 static int take_value(const struct cli_verb *verb, const struct flag *f, const char *value,
                       const char *next_argument, void *settings)
 {
@@ -105,7 +100,7 @@ static int take_value(const struct cli_verb *verb, const struct flag *f, const c
 
     if (!value && flag_needs_value(f)) {
         if (!next_argument) {
-            (void)cli_fail_usage("%s: --%s needs a value (%s): see 'berth help %s'", verb->name, f->name,
+            (void)cli_fail_usage("%s: --%s requires a value (%s): see 'berth help %s'", verb->name, f->name,
                                  f->value, verb->name);
             return -1;
         }
@@ -115,7 +110,7 @@ static int take_value(const struct cli_verb *verb, const struct flag *f, const c
     return set_value(verb, f, settings, value) == CLI_OK ? taken : -1;
 }
 
-static const char *nearest(const struct flag *flags, const char *typed)
+static const char *suggest_flag(const struct flag *flags, const char *typed)
 {
     struct suggestion s = { .typed = typed };
 
@@ -127,7 +122,7 @@ static const char *nearest(const struct flag *flags, const char *typed)
     return s.best;
 }
 
-/* Names that other programs have for the same setting. */
+/* Names of the same setting in other programs. */
 static const struct {
     const char *typed;
     const char *name;
@@ -152,22 +147,16 @@ static const struct {
     { "--from-file", "filename" },
 };
 
-static const struct flag *flag_by_foreign_name(const struct flag *flags, const char *argument)
-{
-    struct str typed = { argument, strcspn(argument, "=") };
-
-    for (size_t i = 0; i < ARRAY_LEN(foreign_names); i++)
-        if (str_is(typed, foreign_names[i].typed))
-            return flag_find(flags, str_of(foreign_names[i].name));
-    return NULL;
-}
-
-/* name: without its dashes, NULL for a single letter, of which nobody can guess what it should have been. */
+/* name: without dashes; NULL for a single letter, for which nothing is suggested. */
 static int complain_unknown(const struct cli_verb *verb, const char *argument, const char *name)
 {
-    const char *best = name ? nearest(verb->flags, name) : NULL;
-    const struct flag *meant = flag_by_foreign_name(verb->flags, argument);
+    const char *best = name ? suggest_flag(verb->flags, name) : NULL;
+    struct str typed = { argument, strcspn(argument, "=") };
+    const struct flag *meant = NULL;
 
+    for (size_t i = 0; i < ARRAY_LEN(foreign_names) && !meant; i++)
+        if (str_is(typed, foreign_names[i].typed))
+            meant = flag_find(verb->flags, str_of(foreign_names[i].name));
     if (meant)
         (void)cli_fail_usage("%s: unknown flag '%s': did you mean '--%s %s'?", verb->name, argument,
                              meant->name, meant->value);
@@ -197,8 +186,8 @@ static int parse_letters(const struct cli_verb *verb, const char *argument, cons
     return 1;
 }
 
-/* One flag and its value, or some letters; returns how many arguments that took, or -1 with the complaint
- * made. */
+/* One flag with its value, or some letters; returns the number of arguments used, or -1 after an error was
+ * printed. */
 static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at, void *settings)
 {
     const char *name = argv[at] + 2, *equals, *next = at + 1 < argc ? argv[at + 1] : NULL;
@@ -216,7 +205,7 @@ static int parse_one(const struct cli_verb *verb, int argc, char **argv, int at,
 int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settings, int *ret_args)
 {
     int args = 0;
-    bool is_over = false; /* behind "--" nothing is a flag */
+    bool is_over = false; /* after "--": no more flags */
 
     for (int i = 1; i < argc;) {
         if (!is_over && strcmp(argv[i], "--") == 0) {
@@ -232,7 +221,11 @@ int flags_parse(const struct cli_verb *verb, int argc, char **argv, void *settin
             i += taken;
         }
     }
-    *ret_args = args;
+    if (!ret_args && args)
+        return cli_fail_usage("%s: unexpected argument '%s': see 'berth help %s'", verb->name, argv[1],
+                              verb->name);
+    if (ret_args)
+        *ret_args = args;
     return CLI_OK;
 }
 
@@ -243,12 +236,12 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
     const char *text;
     bool is_on;
 
-    if (!f && nearest(flags, name))
-        return error_set(err, ERR_INVALID, "there is no setting '%s': did you mean '%s'?", name,
-                         nearest(flags, name));
+    if (!f && suggest_flag(flags, name))
+        return error_set(err, ERR_INVALID, "unknown setting '%s': did you mean '%s'?", name,
+                         suggest_flag(flags, name));
     if (!f)
-        return error_set(err, ERR_INVALID, "there is no setting '%s'", name);
-    assert(f->type != FLAG_LIST); /* no file of settings has one */
+        return error_set(err, ERR_INVALID, "unknown setting '%s'", name);
+    assert(f->type != FLAG_LIST); /* settings files have no lists */
     if (f->type != FLAG_SWITCH) {
         memcpy(&text, flag_place(f, settings), sizeof text);
         if (!text)
@@ -257,8 +250,7 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
     }
     memcpy(&is_on, flag_place(f, settings), sizeof is_on);
     if (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-        return error_set(err, ERR_INVALID, "setting '%s' is '%s', which is neither true nor false", name,
-                         value);
+        return error_set(err, ERR_INVALID, "setting '%s' is '%s': must be true or false", name, value);
     set_switch(f, settings, is_on || strcmp(value, "true") == 0);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* `berth help`: which commands there are, and how one is called. */
+/* `berth help`: lists the commands, or describes one. `berth version`: prints name and version. */
 #include "cli/help.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "cli/flags.h"
 #include "io/env.h"
 
-/* How far right the explanations of flags may begin; longer heads have a line of their own. */
+/* The rightmost column where descriptions of flags may begin; longer flags get a line of their own. */
 #define HEAD_COLUMN_MAX 32
 
 const char *const help_group_titles[CLI_GROUP_COUNT] = {
@@ -19,13 +19,14 @@ const char *const help_group_titles[CLI_GROUP_COUNT] = {
 
 /* --- Lines --- */
 
-struct page {
+struct help_page {
     struct buf *out;
     size_t width;
-    size_t column; /* where the next character goes */
+    size_t column;       /* of the next character */
+    size_t flags_column; /* where descriptions of flags begin */
 };
 
-static size_t characters(const char *text, size_t len)
+static size_t count_characters(const char *text, size_t len)
 {
     size_t count = 0;
 
@@ -34,52 +35,52 @@ static size_t characters(const char *text, size_t len)
     return count;
 }
 
-static void put(struct page *p, const char *text, size_t len)
+static void put_bytes(struct help_page *p, const char *text, size_t len)
 {
-    buf_add(p->out, text, len); /* a failure sticks */
-    p->column += characters(text, len);
+    buf_add(p->out, text, len); /* the buffer records a failure */
+    p->column += count_characters(text, len);
 }
 
-static void put_text(struct page *p, const char *text)
+static void put_text(struct help_page *p, const char *text)
 {
-    put(p, text, strlen(text));
+    put_bytes(p, text, strlen(text));
 }
 
-static void end_line(struct page *p)
+static void end_line(struct help_page *p)
 {
     buf_add_char(p->out, '\n');
     p->column = 0;
 }
 
-static void go_to(struct page *p, size_t column)
+static void go_to(struct help_page *p, size_t column)
 {
     while (p->column < column)
-        put(p, " ", 1);
+        put_bytes(p, " ", 1);
 }
 
-/* Word by word; lines after the first begin at indent. Ends no line. */
-static void put_words(struct page *p, const char *text, size_t indent)
+/* Word by word; lines after the first begin at indent. Does not end the last line. */
+static void put_words(struct help_page *p, const char *text, size_t indent)
 {
     bool is_first = true;
 
     for (const char *at = text; *at;) {
         size_t len = strcspn(at, " ");
 
-        if (!is_first && p->column + 1 + characters(at, len) > p->width) {
+        if (!is_first && p->column + 1 + count_characters(at, len) > p->width) {
             end_line(p);
             go_to(p, indent);
         } else if (!is_first) {
-            put(p, " ", 1);
+            put_bytes(p, " ", 1);
         }
-        put(p, at, len);
+        put_bytes(p, at, len);
         is_first = false;
         at += len;
         at += strspn(at, " ");
     }
 }
 
-/* A head at the left, and its explanation beside it, or below it where the head is too long. */
-static void put_row(struct page *p, const char *head, size_t column, const char *text)
+/* A term, and its description beside it, or below it if the term is too long. */
+static void put_row(struct help_page *p, const char *head, size_t column, const char *text)
 {
     go_to(p, 2);
     put_text(p, head);
@@ -90,7 +91,7 @@ static void put_row(struct page *p, const char *head, size_t column, const char 
     end_line(p);
 }
 
-static void put_title(struct page *p, const char *title)
+static void put_title(struct help_page *p, const char *title)
 {
     end_line(p);
     put_text(p, title);
@@ -120,7 +121,7 @@ void help_flag_text(const struct flag *f, const char *dashes, char *ret, size_t 
             (size_t)snprintf(ret + used, bytes - used, "%s%s%s", i ? ", " : "; also ", dashes, f->aliases[i]);
 }
 
-/* Names stand below one another, whether a letter comes first or not. */
+/* Aligns the names, with or without a letter. */
 static void flag_head_aligned(const struct flag *f, char *ret, size_t bytes)
 {
     char head[64];
@@ -145,26 +146,40 @@ static size_t flags_column(const struct flag *flags)
     return column;
 }
 
-static void put_group(struct page *p, const struct flag *flags, const char *group)
+void help_each_flag(const struct flag *flags, const struct help_flags *fns, void *ctx)
 {
-    size_t column = flags_column(flags);
-    bool is_first = true; /* without a flag there is no title either */
+    const char *group = NULL;
 
-    for (const struct flag *f = flags; f && f->name; f++) {
-        char head[72], text[HELP_FLAG_TEXT_BYTES];
+    do {
+        bool is_first = true; /* groups without flags have no title */
 
-        if (!flag_is_in_group(f, group))
-            continue;
-        if (is_first)
-            put_title(p, group ? group : "Flags");
-        is_first = false;
-        flag_head_aligned(f, head, sizeof head);
-        help_flag_text(f, "--", text, sizeof text);
-        put_row(p, head, column, text);
-    }
+        for (const struct flag *f = flags; f && f->name; f++) {
+            if (!flag_is_in_group(f, group))
+                continue;
+            if (is_first)
+                fns->title(ctx, group);
+            is_first = false;
+            fns->row(ctx, f);
+        }
+    } while ((group = flags_group_after(flags, group)));
 }
 
-static void put_list(struct page *p, const struct cli_list *list)
+static void put_flags_title(void *ctx, const char *group)
+{
+    put_title(ctx, group ? group : "Flags");
+}
+
+static void put_flag(void *ctx, const struct flag *f)
+{
+    struct help_page *p = ctx;
+    char head[72], text[HELP_FLAG_TEXT_BYTES];
+
+    flag_head_aligned(f, head, sizeof head);
+    help_flag_text(f, "--", text, sizeof text);
+    put_row(p, head, p->flags_column, text);
+}
+
+static void put_list(struct help_page *p, const struct cli_list *list)
 {
     size_t column = 0;
 
@@ -176,7 +191,7 @@ static void put_list(struct page *p, const struct cli_list *list)
         put_row(p, t->word, column, t->text);
 }
 
-static void put_about(struct page *p, const char *about)
+static void put_about(struct help_page *p, const char *about)
 {
     for (const char *at = about; at && *at;) {
         char line[1024];
@@ -193,7 +208,7 @@ static void put_about(struct page *p, const char *about)
 
 void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
 {
-    struct page p = { .out = out, .width = width };
+    struct help_page p = { .out = out, .width = width };
 
     put_text(&p, "Usage: berth ");
     put_words(&p, verb->usage, p.column);
@@ -205,9 +220,8 @@ void help_write_verb(const struct cli_verb *verb, size_t width, struct buf *out)
     put_about(&p, verb->about);
     for (const struct cli_list *l = verb->lists; l && l->title; l++)
         put_list(&p, l);
-    put_group(&p, verb->flags, NULL);
-    for (const char *g = NULL; (g = flags_group_after(verb->flags, g));)
-        put_group(&p, verb->flags, g);
+    p.flags_column = flags_column(verb->flags);
+    help_each_flag(verb->flags, &(struct help_flags){ put_flags_title, put_flag }, &p);
     if (verb->examples) {
         put_title(&p, "Examples");
         buf_add_cstr(out, verb->examples);
@@ -221,20 +235,14 @@ bool help_is_hidden(const struct cli_verb *verb)
     return verb->name[0] == '_';
 }
 
-static size_t verbs_column(void)
+void help_write_all(size_t width, struct buf *out)
 {
+    struct help_page p = { .out = out, .width = width };
     size_t column = 0;
 
     for (size_t i = 0; cli_verbs[i]; i++)
         if (!help_is_hidden(cli_verbs[i]) && 2 + strlen(cli_verbs[i]->name) + 2 > column)
             column = 2 + strlen(cli_verbs[i]->name) + 2;
-    return column;
-}
-
-void help_write_all(size_t width, struct buf *out)
-{
-    struct page p = { .out = out, .width = width };
-
     put_words(&p, "Berth: Kubernetes persistent volumes in one small program.", 0);
     end_line(&p);
     end_line(&p);
@@ -249,7 +257,7 @@ void help_write_all(size_t width, struct buf *out)
             if (is_first)
                 put_title(&p, help_group_titles[g]);
             is_first = false;
-            put_row(&p, cli_verbs[i]->name, verbs_column(), cli_verbs[i]->summary);
+            put_row(&p, cli_verbs[i]->name, column, cli_verbs[i]->summary);
         }
     }
     end_line(&p);
@@ -268,13 +276,13 @@ static size_t help_width(void)
     return width < HELP_WIDTH_MIN ? HELP_WIDTH_MIN : width;
 }
 
-static int show(struct buf *text)
+static int print_help(struct buf *text)
 {
     struct error err;
 
     if (buf_check(text, "the help", &err) < 0)
         return cli_fail("help: %s", err.msg);
-    (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() asks how it went */
+    (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() checks for errors */
     return CLI_OK;
 }
 
@@ -283,7 +291,7 @@ int cli_print_verb(const struct cli_verb *verb)
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(HELP_BYTES_MAX);
 
     help_write_verb(verb, help_width(), &text);
-    return show(&text);
+    return print_help(&text);
 }
 
 struct settings {
@@ -292,7 +300,7 @@ struct settings {
 
 static const struct flag help_flags[] = {
     FLAG_MAY_STAND_ALONE(struct settings, reference, "reference", "FORM", "markdown",
-                         "all commands as a document: markdown; man for the sections of berth(1), "
+                         "print all commands as a document: markdown; man for the sections of berth(1), "
                          "settings for those of berth.conf(5)"),
     { 0 },
 };
@@ -312,18 +320,18 @@ static int print_reference(const char *form)
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
         if (strcmp(forms[i].form, form) == 0) {
             forms[i].write(&text);
-            return show(&text);
+            return print_help(&text);
         }
     }
-    return cli_fail_usage("help: --reference %s: there are markdown, man and settings", form);
+    return cli_fail_usage("help: invalid --reference '%s': must be markdown, man or settings", form);
 }
 
-static int help_run(int argc, char **argv)
+static int help_run(const struct cli_verb *verb, int argc, char **argv)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(HELP_BYTES_MAX);
     struct settings s = { 0 };
-    const struct cli_verb *verb;
-    int args, r = flags_parse(&cli_verb_help, argc, argv, &s, &args);
+    const struct cli_verb *about;
+    int args, r = flags_parse(verb, argc, argv, &s, &args);
 
     if (r != CLI_OK)
         return r;
@@ -334,10 +342,10 @@ static int help_run(int argc, char **argv)
         return print_reference(s.reference);
     if (args == 0) {
         help_write_all(help_width(), &text);
-        return show(&text);
+        return print_help(&text);
     }
-    verb = cli_find_verb(argv[1]);
-    return verb ? cli_print_verb(verb) : cli_fail_unknown_verb(argv[1]);
+    about = cli_find_verb(argv[1]);
+    return about ? cli_print_verb(about) : cli_fail_unknown_verb(argv[1]);
 }
 
 const struct cli_verb cli_verb_help = {
@@ -346,10 +354,28 @@ const struct cli_verb cli_verb_help = {
     .usage = "help [COMMAND] | --reference[=FORM]",
     .summary = "List the commands, or explain one",
     .flags = help_flags,
-    .examples = "  berth help              # all commands\n"
-                "  berth help get          # one, with its flags and examples\n"
-                "  berth get --help        # the same\n"
-                "  berth help --reference  # everything, in Markdown\n",
+    .examples = "  berth help              # all commands\n  berth help get          # one, with its flags "
+                "and examples\n  berth get --help        # the same\n  berth help --reference  # everything, "
+                "in Markdown\n",
     .args = "COMMAND",
     .run = help_run,
+};
+
+static int version_run(const struct cli_verb *verb, int argc, char **argv)
+{
+    int r = cli_check_args(verb, argc, argv, /* args_max= */ 0);
+
+    if (r != CLI_OK)
+        return r;
+    printf("berth %s\n", BERTH_VERSION);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_verb_version = {
+    .name = "version",
+    .group = CLI_TOOLS,
+    .usage = "version",
+    .summary = "Print the version",
+    .examples = "  berth version\n",
+    .run = version_run,
 };

@@ -1,3 +1,4 @@
+/* Explains why a server refused a manifest: misspelt fields, invalid quantities, missing namespaces. */
 #include "cli/hint.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 #define HINT_BYTES_MAX 4096
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void print_hint(const char *fmt, ...)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(HINT_BYTES_MAX);
     va_list args;
@@ -16,14 +17,11 @@ __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
     va_start(args, fmt);
     buf_addv(&line, fmt, args);
     va_end(args);
-    if (line.failed)
-        return;
-    (void)fputs("hint: ", stderr);
-    session_print_error_text(buf_str(&line));
-    (void)fputs("\n", stderr);
+    if (!line.failed)
+        session_print_error("hint: ", buf_str(&line));
 }
 
-/* What stands behind `before` in the rest of a text, up to `end`; the rest begins behind that. */
+/* The text after `before` in the rest, up to `end`; the rest then begins after it. */
 static bool take_between(struct str *rest, const char *before, char end, struct str *ret)
 {
     const char *at = rest->len ? memmem(rest->s, rest->len, before, strlen(before)) : NULL;
@@ -38,14 +36,7 @@ static bool take_between(struct str *rest, const char *before, char end, struct 
     return behind.s != NULL;
 }
 
-/* --- Fields that there are none of --- */
-
-static const struct field *field_named(const struct schema *s, struct str step)
-{
-    struct str rest = step, name = str_next(&rest, '['); /* "containers[0]" */
-
-    return s ? schema_field(s, name) : NULL;
-}
+/* --- Unknown fields --- */
 
 static void suggest_field(const struct schema *s, struct str name, struct str path)
 {
@@ -55,10 +46,10 @@ static void suggest_field(const struct schema *s, struct str name, struct str pa
     if (!s || name.len >= sizeof typed)
         return;
     (void)snprintf(typed, sizeof typed, "%.*s", STR_ARG(name));
-    for (const struct field *f = s->fields; f->name; f++)
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++)
         suggestion_consider(&guess, f->name);
     if (guess.best)
-        say("%.*s: did you mean \"%s\"?", STR_ARG(path), guess.best);
+        print_hint("%.*s: did you mean \"%s\"?", STR_ARG(path), guess.best);
 }
 
 /* path: "spec.containers[0].imge". */
@@ -67,7 +58,7 @@ static void hint_field(const struct schema *s, struct str path)
     struct str rest = path, step = str_next(&rest, '.');
 
     while (rest.s) {
-        const struct field *f = field_named(s, step);
+        const struct field *f = s ? schema_field(s, str_next(&step, '[')) : NULL; /* "containers[0]" */
 
         s = f && (f->type == FIELD_OBJECT || f->type == FIELD_LIST) ? f->sub : NULL;
         step = str_next(&rest, '.');
@@ -77,7 +68,7 @@ static void hint_field(const struct schema *s, struct str path)
 
 /* --- Quantities --- */
 
-/* "1GB", "1 gib": a number, a unit in the wrong case, an 'i', a 'B', in this order. */
+/* "1GB", "1 gib": a number, a unit in any case, an 'i', a 'B', in this order. */
 static bool hint_units(struct str text, struct str path)
 {
     static const char units[] = "kmgtpe", decimal[] = "kMGTPE", binary[] = "KMGTPE";
@@ -96,11 +87,11 @@ static bool hint_units(struct str text, struct str path)
     if (!unit)
         return false;
     if (at + 1 < text.len && (text.s[at + 1] | 0x20) == 'i')
-        say("%.*s: \"%.*s\": write %.*s%ci", STR_ARG(path), STR_ARG(text), (int)digits, text.s,
-            binary[unit - units]);
+        print_hint("%.*s: \"%.*s\": write %.*s%ci", STR_ARG(path), STR_ARG(text), (int)digits, text.s,
+                   binary[unit - units]);
     else
-        say("%.*s: \"%.*s\": write %.*s%c or %.*s%ci", STR_ARG(path), STR_ARG(text), (int)digits, text.s,
-            decimal[unit - units], (int)digits, text.s, binary[unit - units]);
+        print_hint("%.*s: \"%.*s\": write %.*s%c or %.*s%ci", STR_ARG(path), STR_ARG(text), (int)digits,
+                   text.s, decimal[unit - units], (int)digits, text.s, binary[unit - units]);
     return true;
 }
 
@@ -115,8 +106,9 @@ static void hint_quantity(const struct json *d, json_ref v)
         return;
     json_path_text(d, v, &path);
     if (!hint_units(text, buf_str(&path)))
-        say("%s: \"%.*s\": write a number with k, M, G, T, P, E or Ki, Mi, Gi, Ti, Pi, Ei behind it, as 1Gi",
-            buf_cstr(&path), STR_ARG(text));
+        print_hint("%s: \"%.*s\": write a number with suffix k, M, G, T, P, E or Ki, Mi, Gi, Ti, Pi, Ei, for "
+                   "example 1Gi",
+                   buf_cstr(&path), STR_ARG(text));
 }
 
 static void hint_quantities(const struct schema *s, const struct json *d, json_ref object);
@@ -135,7 +127,7 @@ static void hint_quantities_in(const struct field *f, const struct json *d, json
             hint_quantity(d, item);
 }
 
-/* Not deeper than a document may be, which json_parse() and yaml_reader_next() see to. */
+/* Depth is bounded by json_parse() and yaml_reader_next(). */
 static void hint_quantities(const struct schema *s, const struct json *d, json_ref object)
 {
     if (json_type(d, object) != JSON_OBJECT)
@@ -155,12 +147,12 @@ void hint_refusal(const struct reply *a, const struct manifest *m, const struct 
     struct str text = buf_str(&a->text), rest = text, word;
 
     if (!a->reason[0] || !text.len)
-        return; /* it is not the server that said it */
+        return; /* not a response of the server */
     while (take_between(&rest, "unknown field \"", '"', &word))
         hint_field(m->kind->schema, word);
-    if (memmem(text.s, text.len, "quantit", strlen("quantit"))) /* both ways in which one is not understood */
+    if (memmem(text.s, text.len, "quantit", strlen("quantit"))) /* both messages for an invalid quantity */
         hint_quantities(m->kind->schema, d, m->object);
     rest = text;
     if (strcmp(a->reason, "NotFound") == 0 && take_between(&rest, "namespaces \"", '"', &word))
-        say("create it: berth create namespace %.*s", STR_ARG(word));
+        print_hint("create it: berth create namespace %.*s", STR_ARG(word));
 }

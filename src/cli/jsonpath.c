@@ -1,7 +1,7 @@
-/* Templates on documents: each step turns a list of values into the next.
+/* Evaluates templates: each step maps a list of values to the next list.
  *
- * The lists are vectors of references; nothing of the document is copied. Every value that is looked at
- * counts against a budget, so that no template costs more than JSONPATH_STEPS_MAX. */
+ * The lists are vectors of references; the document is not copied. Every visited value counts against a
+ * budget, so that no template costs more than JSONPATH_STEPS_MAX. */
 #include "cli/jsonpath.h"
 
 #include <stdlib.h>
@@ -19,7 +19,8 @@ struct evaluation {
     struct error *err;
 };
 
-static int run_steps(struct evaluation *e, const struct node *steps, json_ref v, struct jsonpath_values *ret);
+static int run_steps(struct evaluation *e, const struct jsonpath_node *steps, json_ref v,
+                     struct jsonpath_values *ret);
 
 /* --- Lists of values --- */
 
@@ -31,23 +32,13 @@ static void values_done_p(struct jsonpath_values *v)
 static int add_value(struct evaluation *e, struct jsonpath_values *to, json_ref v)
 {
     if (++e->steps > JSONPATH_STEPS_MAX)
-        return error_set(e->err, ERR_TOO_LARGE, "the template asks for too much");
+        return error_set(e->err, ERR_TOO_LARGE, "the template matches too many values");
     return vec_push(to, v) < 0 ? error_no_memory(e->err) : 0;
-}
-
-static int add_children(struct evaluation *e, json_ref v, struct jsonpath_values *out)
-{
-    int r = 0;
-
-    for (json_ref c = json_first(e->d, v); c && r == 0; c = json_next(e->d, c))
-        r = add_value(e, out, c);
-    return r;
 }
 
 /* --- Steps --- */
 
-/* The containers at and below v that hold something, from above. The walk goes along the links of the tree.
- */
+/* The non-empty containers at and below v, top down. The walk follows the links of the tree. */
 static int add_containers(struct evaluation *e, json_ref v, struct jsonpath_values *out)
 {
     json_ref at = v;
@@ -85,7 +76,7 @@ static int out_of_bounds(struct evaluation *e, int64_t index, int64_t len)
                      (long long)index, (long long)len);
 }
 
-/* Where a slice begins and ends in a list of that length; an empty one is fine anywhere. */
+/* Bounds of a slice in a list of that length; an empty slice is valid anywhere. */
 static int place_slice(struct evaluation *e, const struct slice *s, int64_t len, int64_t *ret_start,
                        int64_t *ret_end)
 {
@@ -131,7 +122,7 @@ static int add_slice(struct evaluation *e, const struct slice *s, json_ref v, st
 
 /* --- Filters --- */
 
-/* A number as a double: for an order, that is enough. */
+/* As a double: sufficient for ordering. */
 static double number_of(const struct json *d, json_ref v)
 {
     struct str text = json_text(d, v);
@@ -149,7 +140,7 @@ static bool is_bool(enum json_type t)
     return t == JSON_TRUE || t == JSON_FALSE;
 }
 
-static int compare(struct evaluation *e, json_ref a, json_ref b, int *ret)
+static int compare_scalars(struct evaluation *e, json_ref a, json_ref b, int *ret)
 {
     enum json_type left = json_type(e->d, a), right = json_type(e->d, b);
 
@@ -166,7 +157,7 @@ static int compare(struct evaluation *e, json_ref a, json_ref b, int *ret)
     return 0;
 }
 
-static bool holds(enum filter_op op, int order)
+static bool operator_holds(enum filter_op op, int order)
 {
     switch (op) {
     case FILTER_EQ:
@@ -187,7 +178,7 @@ static bool holds(enum filter_op op, int order)
     return true;
 }
 
-static json_ref literal_value(struct evaluation *e, const struct node *n)
+static json_ref literal_value(struct evaluation *e, const struct jsonpath_node *n)
 {
     if (n->literal == JSON_STRING)
         return json_new_string(e->d, n->text);
@@ -196,14 +187,15 @@ static json_ref literal_value(struct evaluation *e, const struct node *n)
     return is_bool(n->literal) ? json_new_bool(e->d, n->literal == JSON_TRUE) : json_new_null(e->d);
 }
 
-static int run_operand(struct evaluation *e, const struct node *n, json_ref item, struct jsonpath_values *ret)
+static int run_operand(struct evaluation *e, const struct jsonpath_node *n, json_ref item,
+                       struct jsonpath_values *ret)
 {
     if (n->type == NODE_LITERAL)
         return add_value(e, ret, literal_value(e, n));
     return run_steps(e, n->steps, item, ret);
 }
 
-static int passes(struct evaluation *e, const struct node *n, json_ref item, bool *ret)
+static int filter_matches(struct evaluation *e, const struct jsonpath_node *n, json_ref item, bool *ret)
 {
     _cleanup_(values_done_p) struct jsonpath_values left = { 0 }, right = { 0 };
     int order = 0, r = run_operand(e, n->left, item, &left);
@@ -219,12 +211,13 @@ static int passes(struct evaluation *e, const struct node *n, json_ref item, boo
         return 0;
     if (left.count > 1 || right.count > 1)
         return error_set(e->err, ERR_INVALID, "can only compare one element at a time");
-    r = compare(e, left.items[0], right.items[0], &order);
-    *ret = r == 0 && holds(n->op, order);
+    r = compare_scalars(e, left.items[0], right.items[0], &order);
+    *ret = r == 0 && operator_holds(n->op, order);
     return r;
 }
 
-static int add_filtered(struct evaluation *e, const struct node *n, json_ref v, struct jsonpath_values *out)
+static int add_filtered(struct evaluation *e, const struct jsonpath_node *n, json_ref v,
+                        struct jsonpath_values *out)
 {
     int r = 0;
 
@@ -235,7 +228,7 @@ static int add_filtered(struct evaluation *e, const struct node *n, json_ref v, 
     for (json_ref c = json_first(e->d, v); c && r == 0; c = json_next(e->d, c)) {
         bool is_in;
 
-        r = passes(e, n, c, &is_in);
+        r = filter_matches(e, n, c, &is_in);
         if (r == 0 && is_in)
             r = add_value(e, out, c);
     }
@@ -244,9 +237,11 @@ static int add_filtered(struct evaluation *e, const struct node *n, json_ref v, 
 
 /* --- Paths --- */
 
-static int run_step(struct evaluation *e, const struct node *n, json_ref v, struct jsonpath_values *out)
+static int run_step(struct evaluation *e, const struct jsonpath_node *n, json_ref v,
+                    struct jsonpath_values *out)
 {
     json_ref member;
+    int r = 0;
 
     switch (n->type) {
     case NODE_FIELD:
@@ -255,7 +250,9 @@ static int run_step(struct evaluation *e, const struct node *n, json_ref v, stru
     case NODE_SELF:
         return add_value(e, out, v);
     case NODE_WILDCARD:
-        return add_children(e, v, out);
+        for (member = json_first(e->d, v); member && r == 0; member = json_next(e->d, member))
+            r = add_value(e, out, member);
+        return r;
     case NODE_SLICE:
         return add_slice(e, &n->slice, v, out);
     case NODE_FILTER:
@@ -272,24 +269,16 @@ static int run_step(struct evaluation *e, const struct node *n, json_ref v, stru
     return 0;
 }
 
-/* Behind "..", what is no list is passed over where an index or a filter stands. */
-static bool is_passed_over(const struct evaluation *e, const struct node *before, const struct node *n,
-                           json_ref v)
-{
-    return before && before->type == NODE_RECURSIVE && (n->type == NODE_SLICE || n->type == NODE_FILTER) &&
-           json_type(e->d, v) != JSON_ARRAY;
-}
+static int run_on_all(struct evaluation *e, const struct jsonpath_node *steps,
+                      const struct jsonpath_values *from, struct jsonpath_values *ret);
 
-static int run_on_all(struct evaluation *e, const struct node *steps, const struct jsonpath_values *from,
-                      struct jsonpath_values *ret);
-
-/* Choice by choice: first all that the first leads to. */
-static int run_union(struct evaluation *e, const struct node *n, const struct jsonpath_values *from,
+/* Choice by choice: first all values of the first one. */
+static int run_union(struct evaluation *e, const struct jsonpath_node *n, const struct jsonpath_values *from,
                      struct jsonpath_values *out)
 {
     int r = 0;
 
-    for (const struct node *c = n->choices; c && r == 0; c = c->next) {
+    for (const struct jsonpath_node *c = n->choices; c && r == 0; c = c->next) {
         _cleanup_(values_done_p) struct jsonpath_values found = { 0 };
 
         r = run_on_all(e, c->steps, from, &found);
@@ -299,22 +288,26 @@ static int run_union(struct evaluation *e, const struct node *n, const struct js
     return r;
 }
 
-static int run_on_all(struct evaluation *e, const struct node *steps, const struct jsonpath_values *from,
-                      struct jsonpath_values *ret)
+static int run_on_all(struct evaluation *e, const struct jsonpath_node *steps,
+                      const struct jsonpath_values *from, struct jsonpath_values *ret)
 {
     struct jsonpath_values now = { 0 };
-    const struct node *before = NULL;
+    const struct jsonpath_node *before = NULL;
     int r = 0;
 
     for (size_t i = 0; i < from->count && r == 0; i++)
         r = add_value(e, &now, from->items[i]);
-    for (const struct node *n = steps; n && r == 0; before = n, n = n->next) {
+    for (const struct jsonpath_node *n = steps; n && r == 0; before = n, n = n->next) {
         struct jsonpath_values next = { 0 };
+        bool wants_list;
 
         if (n->type == NODE_UNION)
             r = run_union(e, n, &now, &next);
+        /* After "..", values that are not lists are skipped by an index or a filter. */
+        wants_list =
+            before && before->type == NODE_RECURSIVE && (n->type == NODE_SLICE || n->type == NODE_FILTER);
         for (size_t i = 0; i < now.count && r == 0; i++)
-            if (!is_passed_over(e, before, n, now.items[i]))
+            if (!wants_list || json_type(e->d, now.items[i]) == JSON_ARRAY)
                 r = run_step(e, n, now.items[i], &next);
         vec_done(&now);
         now = next;
@@ -324,7 +317,8 @@ static int run_on_all(struct evaluation *e, const struct node *steps, const stru
     return r;
 }
 
-static int run_steps(struct evaluation *e, const struct node *steps, json_ref v, struct jsonpath_values *ret)
+static int run_steps(struct evaluation *e, const struct jsonpath_node *steps, json_ref v,
+                     struct jsonpath_values *ret)
 {
     struct jsonpath_values from = { .items = &v, .count = v ? 1 : 0 };
 
@@ -333,11 +327,11 @@ static int run_steps(struct evaluation *e, const struct node *steps, json_ref v,
 
 /* --- Templates --- */
 
-static int run_nodes(struct evaluation *e, const struct node *nodes, json_ref v)
+static int run_nodes(struct evaluation *e, const struct jsonpath_node *nodes, json_ref v)
 {
     int r = 0;
 
-    for (const struct node *n = nodes; n && r == 0; n = n->next) {
+    for (const struct jsonpath_node *n = nodes; n && r == 0; n = n->next) {
         _cleanup_(values_done_p) struct jsonpath_values found = { 0 };
 
         if (n->type == NODE_TEXT) {
@@ -371,7 +365,7 @@ int jsonpath_find(const struct jsonpath *p, struct json *d, json_ref v, struct j
                   struct error *err)
 {
     struct evaluation e = { .d = d, .err = err };
-    const struct node *n = p->nodes;
+    const struct jsonpath_node *n = p->nodes;
 
     while (n && n->type != NODE_PATH)
         n = n->next;

@@ -1,4 +1,5 @@
-/* `berth kubeconfig`: the way to a server for kubectl, printed or put into the file that kubectl reads. */
+/* `berth kubeconfig`: prints the kubeconfig of a local server, or merges it into a file that kubectl reads.
+ */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ struct kubeconfig_settings {
     const char *name;
 };
 
-/* The three lists of a kubeconfig, whose entries are found by name. */
+/* The three lists of a kubeconfig; entries are found by name. */
 static const char *const lists[] = { "clusters", "contexts", "users" };
 
 static int read_yaml(const char *path, struct json *d, json_ref *ret, struct error *err)
@@ -35,7 +36,7 @@ static int read_yaml(const char *path, struct json *d, json_ref *ret, struct err
     return r < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 
-/* Everything that refers to the one entry is called `name` in it from now on. */
+/* Renames the cluster, user and context to `name`, with all references. */
 static void rename_entries(struct json *d, json_ref config, const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
@@ -50,7 +51,7 @@ static void rename_entries(struct json *d, json_ref config, const char *name)
     json_set_string(d, config, "current-context", name);
 }
 
-/* Puts an entry in the place of the one with its name, or behind the others. */
+/* Replaces the entry with the same name, or appends the entry. */
 static void put_entry(struct json *d, json_ref list, json_ref entry)
 {
     struct str name = json_get_text(d, entry, "name");
@@ -86,17 +87,17 @@ static int write_file(const struct json *d, json_ref v, const char *path, mode_t
     return r < 0 ? r : io_replace_file(path, text.data, text.len, mode, err);
 }
 
-static int merge(const struct kubeconfig_settings *x, struct json *d, json_ref config, mode_t mode,
-                 struct error *err)
+static int merge_kubeconfig(const struct kubeconfig_settings *settings, struct json *d, json_ref config,
+                            mode_t mode, struct error *err)
 {
     json_ref target = 0;
     bool is_there;
-    int r = io_exists(x->merge, &is_there, err);
+    int r = io_exists(settings->merge, &is_there, err);
 
     if (r == 0 && is_there)
-        r = read_yaml(x->merge, d, &target, err);
-    if (r == 0 && is_there && !x->mode)
-        r = io_mode(x->merge, &mode, err);
+        r = read_yaml(settings->merge, d, &target, err);
+    if (r == 0 && is_there && !settings->mode)
+        r = io_mode(settings->merge, &mode, err);
     if (r < 0)
         return r;
     if (json_type(d, target) != JSON_OBJECT) {
@@ -107,22 +108,22 @@ static int merge(const struct kubeconfig_settings *x, struct json *d, json_ref c
     merge_into(d, target, config);
     r = json_check(d, err);
     if (r == 0)
-        r = write_file(d, target, x->merge, mode, err);
+        r = write_file(d, target, settings->merge, mode, err);
     if (r == 0)
-        printf("%s: context \"%s\" is the current one now\n", x->merge, x->name);
+        printf("%s: current context is now \"%s\"\n", settings->merge, settings->name);
     return r;
 }
 
-static int show(const struct kubeconfig_settings *x, const struct json *d, json_ref config, mode_t mode,
-                struct error *err)
+static int output_kubeconfig(const struct kubeconfig_settings *settings, const struct json *d,
+                             json_ref config, mode_t mode, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(FILE_BYTES_MAX);
     int r;
 
-    if (x->output) {
-        r = write_file(d, config, x->output, mode, err);
+    if (settings->output) {
+        r = write_file(d, config, settings->output, mode, err);
         if (r == 0)
-            printf("wrote %s\n", x->output);
+            printf("wrote %s\n", settings->output);
         return r;
     }
     r = yaml_write(d, config, &text, err);
@@ -144,9 +145,9 @@ static bool read_mode(const char *text, mode_t *ret)
     return text[0] && mode <= 0777;
 }
 
-static int kubeconfig(struct kubeconfig_settings *x, mode_t mode, struct error *err)
+static int write_kubeconfig(struct kubeconfig_settings *settings, mode_t mode, struct error *err)
 {
-    const struct session_settings session = { .data = x->data };
+    const struct session_settings session = { .data = settings->data };
     char path[PATH_MAX];
     struct json d;
     json_ref v = 0;
@@ -154,48 +155,47 @@ static int kubeconfig(struct kubeconfig_settings *x, mode_t mode, struct error *
 
     if (!session_kubeconfig(&session, path, err))
         return error_set(err, ERR_NOT_FOUND,
-                         "there is no server of Berth here: give its data directory, --data DIR");
+                         "no Berth server found on this machine: specify its data directory with --data DIR");
     json_init(&d, FILE_BYTES_MAX);
     r = read_yaml(path, &d, &v, err);
     if (r == 0) {
-        rename_entries(&d, v, x->name);
-        r = x->merge ? merge(x, &d, v, mode, err) : show(x, &d, v, mode, err);
+        rename_entries(&d, v, settings->name);
+        r = settings->merge ? merge_kubeconfig(settings, &d, v, mode, err)
+                            : output_kubeconfig(settings, &d, v, mode, err);
     }
     json_done(&d);
     return r;
 }
 
-static int kubeconfig_run(int argc, char **argv)
+static int kubeconfig_run(const struct cli_verb *verb, int argc, char **argv)
 {
     struct kubeconfig_settings x = { 0 };
-    int args = 0, status = flags_parse(&cli_verb_kubeconfig, argc, argv, &x, &args);
+    int status = flags_parse(verb, argc, argv, &x, /* ret_args= */ NULL);
     mode_t mode = MODE_DEFAULT;
     struct error err;
 
     if (status != CLI_OK)
         return status;
-    if (args)
-        return cli_fail_usage("kubeconfig: unexpected argument '%s': see 'berth help kubeconfig'", argv[1]);
     if (x.mode && !read_mode(x.mode, &mode))
-        return cli_fail_usage("kubeconfig: --mode '%s' is no mode of a file, as 0640", x.mode);
+        return cli_fail_usage("kubeconfig: invalid --mode '%s': must be a file mode such as 0640", x.mode);
     if (x.mode && !x.merge && !x.output)
-        return cli_fail_usage("kubeconfig: --mode is for a file: give --merge FILE or --output FILE");
+        return cli_fail_usage("kubeconfig: --mode requires --merge FILE or --output FILE");
     if (x.merge && x.output)
-        return cli_fail_usage("kubeconfig: give --merge or --output, not both");
+        return cli_fail_usage("kubeconfig: --merge and --output cannot be used together");
     x.name = x.name ? x.name : "berth";
-    return kubeconfig(&x, mode, &err) < 0 ? session_complain("%s", err.msg) : CLI_OK;
+    return write_kubeconfig(&x, mode, &err) < 0 ? session_complain("%s", err.msg) : CLI_OK;
 }
 
 static const struct flag kubeconfig_flags[] = {
     FLAG(struct kubeconfig_settings, data, "data", "DIR",
-         "the server's data directory; else $BERTH_DATA, else the default one"),
+         "the server's data directory; default $BERTH_DATA, or else the default one"),
     FLAG(struct kubeconfig_settings, merge, "merge", "FILE",
-         "add it to this file, as ~/.kube/config, and make its context the current one"),
+         "add it to this file, for example ~/.kube/config, and make its context the current one"),
     FLAG_SHORT(struct kubeconfig_settings, output, 'o', "output", "FILE", "write it to this file"),
     FLAG(struct kubeconfig_settings, mode, "mode", "MODE",
-         "the file's permissions; default 0600, or what the file has"),
+         "permissions of the file; default 0600, or those of the existing file"),
     FLAG(struct kubeconfig_settings, name, "name", "NAME",
-         "what cluster, user and context are called; default berth"),
+         "name of cluster, user and context; default berth"),
     { 0 },
 };
 
@@ -204,7 +204,7 @@ const struct cli_verb cli_verb_kubeconfig = {
     .group = CLI_ANSWERS,
     .usage = "kubeconfig [--merge FILE | --output FILE] [--mode MODE]",
     .summary = "Print the kubeconfig of a server on this machine, or add it to a file",
-    .about = "It holds the administrator's key: whoever can read it may do everything.",
+    .about = "It contains the administrator's key, which grants full access: protect it.",
     .flags = kubeconfig_flags,
     .examples = "  berth kubeconfig                              # to standard output\n"
                 "  berth kubeconfig --merge ~/.kube/config       # for kubectl\n"

@@ -1,3 +1,4 @@
+/* Loads lists of objects and statistics of nodes over a session, page by page. */
 #include "cli/load.h"
 
 #include <string.h>
@@ -7,13 +8,13 @@
 #include "cli/cli.h"
 
 #define STATS_PATH "/stats/volumes"
-/* Of nodes that did not answer, one by one. */
+/* Nodes without statistics that are listed by name. */
 #define SILENT_SHOWN_MAX 5
 
 /* --- Objects --- */
 
-/* One page of a list; the token of the next in *ret_token, "" at the end. */
-static int read_page(struct inventory *v, const struct kind_info *k, struct reply *reply, struct json *d,
+/* One page of a list; the token of the next one in *ret_token, "" at the end. */
+static int load_page(struct inventory *v, const struct kind_info *k, struct reply *reply, struct json *d,
                      struct buf *ret_token, struct error *err)
 {
     struct list_reader l;
@@ -35,17 +36,9 @@ static int read_page(struct inventory *v, const struct kind_info *k, struct repl
     return buf_check(ret_token, "continue token", err);
 }
 
-static void reply_set_error(struct reply *reply, const struct error *err)
+int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns)
 {
-    reply->r = -(int)err->code;
-    reply->reason[0] = '\0';
-    buf_clear(&reply->text);
-    buf_addf(&reply->text, "the server's answer cannot be read: %s", err->msg);
-}
-
-int inventory_load(struct inventory *v, struct session *s, enum kind kind, const char *ns,
-                   struct reply *reply)
-{
+    struct reply *reply = &s->reply;
     _cleanup_(json_done_p) struct json d = { 0 };
     _cleanup_(buf_done_p) struct buf token = BUF_INIT(65536);
     const struct kind_info *k = kind_info(kind);
@@ -57,10 +50,13 @@ int inventory_load(struct inventory *v, struct session *s, enum kind kind, const
     json_init(&d, SESSION_BYTES_MAX);
     do {
         q.continue_token = token.len ? buf_cstr(&token) : NULL;
-        if (session_ask(s, &q, reply) < 0)
+        if (session_ask(s, &q) < 0)
             return reply->r;
-        if (read_page(v, k, reply, &d, &token, &err) < 0) {
-            reply_set_error(reply, &err);
+        if (load_page(v, k, reply, &d, &token, &err) < 0) {
+            reply->r = -(int)err.code;
+            reply->reason[0] = '\0';
+            buf_clear(&reply->text);
+            buf_addf(&reply->text, "cannot read the server's response: %s", err.msg);
             return reply->r;
         }
     } while (token.len);
@@ -70,8 +66,7 @@ int inventory_load(struct inventory *v, struct session *s, enum kind kind, const
 
 /* --- Statistics --- */
 
-static int ask_node(struct usages *u, struct session *s, const struct node *n, struct reply *reply,
-                    struct error *err)
+static int request_node_stats(struct usages *u, struct session *s, const struct node *n, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(1024);
     struct client_request q = { .verb = CLIENT_RAW };
@@ -79,33 +74,32 @@ static int ask_node(struct usages *u, struct session *s, const struct node *n, s
     int r;
 
     if (!node_is_ready(n))
-        return usages_add_silent(u, n->obj.name, STR_LIT("it is not ready"), err);
+        return usages_add_silent(u, n->obj.name, STR_LIT("node not ready"), err);
     buf_addf(&path, "/api/v1/nodes/%s/proxy/stats/summary", n->obj.name);
     q.path = buf_cstr(&path);
-    if (session_ask(s, &q, reply) < 0)
-        return usages_add_silent(u, n->obj.name, str_trim(buf_str(&reply->text)), err);
-    r = usages_read(u, buf_str(&reply->text), &ignored, err);
+    if (session_ask(s, &q) < 0)
+        return usages_add_silent(u, n->obj.name, str_trim(buf_str(&s->reply.text)), err);
+    r = usages_read(u, buf_str(&s->reply.text), &ignored, err);
     if (r < 0 && r != -ERR_NO_MEMORY)
         return usages_add_silent(u, n->obj.name, str_of(err->msg), err);
     return r;
 }
 
-int usages_load(struct usages *u, struct session *s, const struct inventory *nodes, struct reply *reply,
-                struct error *err)
+int usages_load(struct usages *u, struct session *s, const struct inventory *nodes, struct error *err)
 {
     struct client_request q = { .verb = CLIENT_RAW, .path = STATS_PATH };
-    const char *own = ""; /* the node that the server itself is */
+    const char *own = ""; /* the node in the server's own process */
     int r = 0;
 
-    if (session_ask(s, &q, reply) == 0)
-        r = usages_read(u, buf_str(&reply->text), &own, err);
+    if (session_ask(s, &q) == 0)
+        r = usages_read(u, buf_str(&s->reply.text), &own, err);
     if (r < 0 && r != -ERR_NO_MEMORY)
         r = usages_add_silent(u, "of this server", str_of(err->msg), err);
     for (size_t i = 0; i < nodes->kinds[KIND_NODE].list.count && r == 0; i++) {
         const struct node *n = node_of(nodes->kinds[KIND_NODE].list.items[i]);
 
         if (strcmp(n->obj.name, own) != 0)
-            r = ask_node(u, s, n, reply, err);
+            r = request_node_stats(u, s, n, err);
     }
     usages_sort(u);
     return r;

@@ -1,19 +1,17 @@
-/* `berth patch`: a change to objects, in one of the three forms that the API has for it. */
+/* `berth patch`: changes objects with one of the API's three patch types. */
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "api/yaml.h"
-#include "cli/deed.h"
-#include "cli/manifests.h"
-#include "cli/resources.h"
+#include "cli/change_result.h"
+#include "cli/targets.h"
 #include "io/file.h"
 
 struct patch_settings {
-    struct session_settings session;
-    struct manifest_settings manifests;
-    struct deed_settings deed;
+    struct target_settings targets;
+    struct change_result_settings result;
     const char *patch;
     const char *patch_file;
     const char *type;
@@ -22,74 +20,61 @@ struct patch_settings {
 
 struct patch {
     struct patch_settings settings;
-    struct session session;
-    struct resources resources;
-    struct manifests manifests; /* what -f names; the document is also that of patch and answers */
-    struct deed deed;
-    struct reply reply;
+    struct targets targets;
+    struct change_result result;
     struct buf body;
     enum client_patch type;
+    int status;
 };
 
-/* What it is now, to tell whether anything changes. */
-static int read_version(struct patch *p, const struct client_request *patch, struct buf *ret)
+/* The text of an object without the fields that every write changes; the object is not modified. */
+static void write_comparable(struct json *d, json_ref object, struct buf *out)
 {
-    struct client_request q = { .verb = CLIENT_GET,
-                                .kind = patch->kind,
-                                .ns = patch->ns,
-                                .name = patch->name,
-                                .subresource = patch->subresource };
-    json_ref object;
-    struct error err;
+    json_ref copy = json_copy(d, object), meta = json_get(d, copy, "metadata");
 
-    if (session_ask(&p->session, &q, &p->reply) < 0)
-        return reply_complain(&p->reply, NULL, NULL);
-    if (json_parse(&p->manifests.doc, buf_str(&p->reply.text), &object, &err) < 0)
-        return session_complain("the server's answer cannot be read: %s", err.msg);
-    (void)json_remove(&p->manifests.doc, json_get(&p->manifests.doc, object, "metadata"), "managedFields");
-    (void)json_remove(&p->manifests.doc, json_get(&p->manifests.doc, object, "metadata"), "resourceVersion");
-    json_write(&p->manifests.doc, object, ret);
-    return CLI_OK;
+    (void)json_remove(d, meta, "managedFields");
+    (void)json_remove(d, meta, "resourceVersion");
+    json_write(d, copy, out);
 }
 
-static bool is_unchanged(struct patch *p, json_ref answer, const struct buf *before)
+static int patch_object(struct patch *p, const struct target *what)
 {
-    _cleanup_(buf_done_p) struct buf after = BUF_INIT(SESSION_BYTES_MAX);
-    struct json *d = &p->manifests.doc;
-    json_ref copy = json_copy(d, answer);
-
-    (void)json_remove(d, json_get(d, copy, "metadata"), "managedFields");
-    (void)json_remove(d, json_get(d, copy, "metadata"), "resourceVersion");
-    json_write(d, copy, &after);
-    return !after.failed && str_eq(buf_str(&after), buf_str(before));
-}
-
-static int patch_one(struct patch *p, const struct kind_info *k, const char *ns, const char *name)
-{
-    _cleanup_(buf_done_p) struct buf before = BUF_INIT(SESSION_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf before = BUF_INIT(SESSION_BYTES_MAX),
+                                     after = BUF_INIT(SESSION_BYTES_MAX);
     struct client_request q = {
-        .verb = CLIENT_PATCH,
-        .kind = k,
-        .ns = k->is_namespaced ? ns : NULL,
-        .name = name,
+        .verb = CLIENT_GET,
+        .kind = what->kind,
+        .ns = what->kind->is_namespaced ? what->ns : NULL,
+        .name = what->name,
         .subresource = p->settings.subresource,
-        .patch = p->type,
-        .body = buf_str(&p->body),
     };
-    json_ref answer;
-    struct error err;
+    struct json *d = &p->targets.doc;
+    bool is_same;
+    json_ref object;
 
-    if (read_version(p, &q, &before) != CLI_OK)
+    if (session_read(&p->targets.session, &q, &p->targets.doc, &object) != CLI_OK)
         return CLI_FAILED;
-    deed_fill(&p->deed, &q);
-    if (p->deed.dry == DEED_DRY_CLIENT)
-        q.is_dry_run = true; /* only the server knows how to apply it: it is asked, and changes nothing */
-    if (session_ask(&p->session, &q, &p->reply) < 0)
-        return reply_complain(&p->reply, NULL, NULL);
-    if (json_parse(&p->manifests.doc, buf_str(&p->reply.text), &answer, &err) < 0)
-        return session_complain("the server's answer cannot be read: %s", err.msg);
-    return deed_tell(&p->deed, k, &p->manifests.doc, answer,
-                     is_unchanged(p, answer, &before) ? "patched (no change)" : "patched");
+    write_comparable(d, object, &before);
+    q.verb = CLIENT_PATCH;
+    q.patch = p->type;
+    q.body = buf_str(&p->body);
+    change_result_fill(&p->result, &q);
+    if (p->result.dry == CHANGE_DRY_CLIENT)
+        q.is_dry_run = true; /* only the server can apply it: it is sent as a dry run */
+    if (session_read(&p->targets.session, &q, &p->targets.doc, &object) != CLI_OK)
+        return CLI_FAILED;
+    write_comparable(d, object, &after);
+    is_same = !after.failed && str_eq(buf_str(&after), buf_str(&before));
+    return change_result_print(&p->result, what->kind, d, object,
+                               is_same ? "patched (no change)" : "patched");
+}
+
+static void patch_target(void *ctx, const struct target *what)
+{
+    struct patch *p = ctx;
+
+    if (patch_object(p, what) != CLI_OK)
+        p->status = CLI_FAILED;
 }
 
 /* --- The patch --- */
@@ -116,90 +101,67 @@ static int read_type(struct patch *p, struct error *err)
 static int read_body(struct patch *p, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf file = BUF_INIT(MANIFEST_BYTES_MAX);
-    const struct patch_settings *x = &p->settings;
+    const struct patch_settings *settings = &p->settings;
     json_ref v = 0;
     int r = 0;
 
-    if (x->patch_file)
-        r = io_read_file(strcmp(x->patch_file, "-") == 0 ? "/dev/stdin" : x->patch_file, MANIFEST_BYTES_MAX,
-                         &file, err);
+    if (settings->patch_file)
+        r = io_read_file(strcmp(settings->patch_file, "-") == 0 ? "/dev/stdin" : settings->patch_file,
+                         MANIFEST_BYTES_MAX, &file, err);
     if (r == 0)
-        r = yaml_or_json_parse(&p->manifests.doc, x->patch_file ? buf_str(&file) : str_of(x->patch), &v, err);
+        r = yaml_or_json_parse(&p->targets.doc,
+                               settings->patch_file ? buf_str(&file) : str_of(settings->patch), &v, err);
     if (r < 0)
         return error_wrap(err, "unable to parse the patch");
-    json_write(&p->manifests.doc, v, &p->body);
+    json_write(&p->targets.doc, v, &p->body);
     return buf_check(&p->body, "patch", err);
 }
 
-/* --- All of it --- */
-
-static int patch_named(struct patch *p)
-{
-    int status = CLI_OK;
-
-    for (size_t i = 0; i < p->resources.count; i++) {
-        const struct resource *what = &p->resources.items[i];
-
-        if (!what->name)
-            return session_complain("resource(s) were provided, but no name was specified");
-        if (patch_one(p, what->kind, p->session.ns, what->name) != CLI_OK)
-            status = CLI_FAILED;
-    }
-    for (size_t i = 0; i < p->manifests.items.count; i++) {
-        const struct manifest *m = &p->manifests.items.items[i];
-
-        if (patch_one(p, m->kind, m->ns, m->name) != CLI_OK)
-            status = CLI_FAILED;
-    }
-    return status;
-}
+/* --- The verb --- */
 
 static int patch_all(struct patch *p, int args, char **argv)
 {
-    const struct patch_settings *x = &p->settings;
+    struct targets *t = &p->targets;
     struct error err;
-    int status;
 
-    if (deed_init(&p->deed, &x->deed, &err) < 0 || read_type(p, &err) < 0 ||
-        session_open(&x->session, &p->session, &err) < 0 ||
-        resources_read(args, argv + 1, &p->resources, &err) < 0 ||
-        (x->manifests.files.count && manifests_read(&x->manifests, &p->session, &p->manifests, &err) < 0) ||
-        read_body(p, &err) < 0)
+    if (change_result_init(&p->result, &p->settings.result, &err) < 0 || read_type(p, &err) < 0 ||
+        targets_open(t, args, argv + 1, &err) < 0 || read_body(p, &err) < 0)
         return session_complain("%s", err.msg);
-    status = patch_named(p);
-    return manifests_complain(&p->manifests) == CLI_OK ? status : CLI_FAILED;
+    if (targets_check(t, /* may_be_all= */ false) == CLI_OK)
+        targets_each(t, patch_target, p);
+    else
+        p->status = CLI_FAILED;
+    return manifests_complain(&t->manifests) == CLI_OK ? p->status : CLI_FAILED;
 }
 
-static int patch_run(int argc, char **argv)
+static int patch_run(const struct cli_verb *verb, int argc, char **argv)
 {
     struct patch p = { .body = BUF_INIT(CLIENT_REQUEST_BYTES_MAX) };
-    int args = 0, status = flags_parse(&cli_verb_patch, argc, argv, &p.settings, &args);
+    int args = 0, status = flags_parse(verb, argc, argv, &p.settings, &args);
 
     if (status != CLI_OK)
         return status;
-    if (args == 0 && p.settings.manifests.files.count == 0)
+    if (args == 0 && p.settings.targets.manifests.files.count == 0)
         return cli_fail_usage("patch: no object given: see 'berth help patch'");
     if (!p.settings.patch == !p.settings.patch_file)
-        return cli_fail_usage("patch: give --patch or --patch-file: see 'berth help patch'");
-    json_init(&p.manifests.doc, SESSION_BYTES_MAX);
+        return cli_fail_usage("patch: specify --patch or --patch-file: see 'berth help patch'");
+    targets_init(&p.targets, &p.settings.targets);
     status = patch_all(&p, args, argv);
     buf_done(&p.body);
-    reply_done(&p.reply);
-    deed_done(&p.deed);
-    manifests_done(&p.manifests);
-    session_close(&p.session);
+    print_done(&p.result.print);
+    targets_done(&p.targets);
     return status;
 }
 
 static const struct flag patch_flags[] = {
-    FLAG_SHORT(struct patch_settings, patch, 'p', "patch", "PATCH", "the change, in YAML or JSON"),
+    FLAG_SHORT(struct patch_settings, patch, 'p', "patch", "PATCH", "the patch, in YAML or JSON"),
     FLAG(struct patch_settings, patch_file, "patch-file", "FILE",
-         "a file with the change, - for standard input"),
+         "a file with the patch, - for standard input"),
     FLAG(struct patch_settings, type, "type", "TYPE", "strategic (the default), merge or json"),
-    FLAG(struct patch_settings, subresource, "subresource", "NAME", "of that part: status"),
-    MANIFEST_FLAGS(struct patch_settings, manifests),
-    DEED_FLAGS(struct patch_settings, deed),
-    SESSION_FLAGS(struct patch_settings, session),
+    FLAG(struct patch_settings, subresource, "subresource", "NAME", "patch this subresource: status"),
+    MANIFEST_FLAGS(struct patch_settings, targets.manifests),
+    CHANGE_FLAGS(struct patch_settings, result),
+    SESSION_FLAGS(struct patch_settings, targets.session),
     { 0 },
 };
 

@@ -1,18 +1,18 @@
+/* Parses -o and prints objects as JSON, YAML, names, templates or custom columns. */
 #include "cli/print.h"
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "api/patch.h"
 #include "api/yaml.h"
 #include "cli/session.h"
 #include "io/status_line.h"
 
-/* Of a template in a complaint about it, so that the complaint is seen. */
+/* Part of a template that is quoted in an error. */
 #define JSONPATH_SHOWN_BYTES_MAX 512
 
-/* --- What -o says --- */
+/* --- The -o flag --- */
 
 static const struct {
     const char *name;
@@ -54,27 +54,24 @@ static int read_column(struct print *p, struct str text, struct error *err)
     return 0;
 }
 
-static int read_columns(struct print *p, struct str text, struct error *err)
-{
-    int r = 0;
-
-    if (text.len == 0)
-        return error_set(err, ERR_INVALID, "custom-columns format specified but no custom columns given");
-    while (text.s && r == 0)
-        r = read_column(p, str_next(&text, ','), err);
-    return r;
-}
-
 int print_init(struct print *p, const char *text, struct error *err)
 {
     struct str argument = str_of(text ? text : ""), name = str_next(&argument, '=');
+    int r = 0;
 
     if (name.len == 0)
         return 0;
-    if (str_is(name, "jsonpath") || str_is(name, "custom-columns")) {
-        p->form = str_is(name, "jsonpath") ? PRINT_JSONPATH : PRINT_CUSTOM_COLUMNS;
-        argument = argument.s ? argument : STR_LIT("");
-        return p->form == PRINT_JSONPATH ? read_template(p, argument, err) : read_columns(p, argument, err);
+    if (str_is(name, "jsonpath")) {
+        p->form = PRINT_JSONPATH;
+        return read_template(p, argument, err);
+    }
+    if (str_is(name, "custom-columns")) {
+        p->form = PRINT_CUSTOM_COLUMNS;
+        if (argument.len == 0)
+            return error_set(err, ERR_INVALID, "custom-columns format specified but no custom columns given");
+        while (argument.s && r == 0)
+            r = read_column(p, str_next(&argument, ','), err);
+        return r;
     }
     for (size_t i = 0; i < ARRAY_LEN(forms); i++)
         if (str_is(name, forms[i].name) && !argument.s) {
@@ -96,7 +93,7 @@ void print_done(struct print *p)
 
 /* --- JSON --- */
 
-/* The member or item behind v in the order of the text, v's own contents left out; 0 at the end of root. */
+/* The member or item after v in the order of the text, skipping v's contents; 0 at the end of root. */
 static json_ref step_over(const struct json *d, json_ref root, json_ref v)
 {
     while (v != root && !json_next(d, v))
@@ -113,7 +110,7 @@ void print_sort(struct json *d, json_ref v)
     }
 }
 
-/* These stand in strings alone, so the text needs no parsing. */
+/* These characters occur only in strings, so the text needs no parsing. */
 static void escape_like_go(struct str text, struct buf *out)
 {
     size_t from = 0;
@@ -164,7 +161,7 @@ void print_json(const struct json *d, json_ref v, struct buf *out)
 
         while (indent < line.len && line.s[indent] == ' ')
             indent++;
-        buf_add(out, line.s, indent); /* twice: by four and not by two */
+        buf_add(out, line.s, indent); /* twice: indented by four, not two */
         escape_like_go(line, out);
         buf_add_char(out, '\n');
     }
@@ -198,12 +195,6 @@ void print_name(const struct kind_info *k, struct str name, struct buf *out)
 }
 
 /* --- Objects --- */
-
-void print_prepare(const struct print *p, struct json *d, json_ref object)
-{
-    if (!p->keeps_managed_fields && (p->form == PRINT_YAML || p->form == PRINT_JSON))
-        (void)json_remove(d, json_get(d, object, "metadata"), "managedFields");
-}
 
 static json_ref list_of(struct json *d, const json_ref *objects, size_t count)
 {
@@ -284,8 +275,9 @@ int print_objects(const struct print *p, struct json *d, const json_ref *objects
     json_ref shown;
     int r = 0;
 
-    for (size_t i = 0; i < count; i++)
-        print_prepare(p, d, objects[i]);
+    for (size_t i = 0; i < count && !p->keeps_managed_fields; i++)
+        if (p->form == PRINT_YAML || p->form == PRINT_JSON)
+            (void)json_remove(d, json_get(d, objects[i], "metadata"), "managedFields");
     if (p->form == PRINT_NAME)
         return print_names(d, objects, count, out);
     if (p->form == PRINT_CUSTOM_COLUMNS)
@@ -311,5 +303,5 @@ int print_objects(const struct print *p, struct json *d, const json_ref *objects
 void print_out(const struct buf *text)
 {
     status_line_clear();
-    (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() asks whether it came through */
+    (void)fwrite(buf_cstr(text), 1, text->len, stdout); /* cli_main() checks for errors */
 }

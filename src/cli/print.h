@@ -1,6 +1,6 @@
-/* Objects on standard output, in the forms that -o names; the table has a file of its own (print_table.h).
+/* Prints objects in the forms of -o; tables are in print_table.h.
  *
- * Every form is kubectl's to the byte: members sorted, JSON indented by four blanks with Go's escapes,
+ * Every form matches kubectl's byte for byte: members sorted, JSON indented by four blanks with Go's escapes,
  * several objects as one List. */
 #ifndef BERTH_CLI_PRINT_H
 #define BERTH_CLI_PRINT_H
@@ -26,7 +26,7 @@ enum print_form {
 
 #define PRINT_COLUMNS_MAX COLUMNS_CELLS_MAX
 
-/* What -o asks for. Zeroed before; print_done() also after a failure. */
+/* A parsed -o. Zero it before use; call print_done() also after a failure. */
 struct print {
     enum print_form form;
     bool keeps_managed_fields;
@@ -42,37 +42,30 @@ struct print {
 int print_init(struct print *p, const char *text, struct error *err);
 void print_done(struct print *p);
 
-static inline void print_done_p(struct print *p)
-{
-    print_done(p);
-}
-
 static inline bool print_is_table(const struct print *p)
 {
     return p->form == PRINT_TABLE || p->form == PRINT_WIDE;
 }
 
-/* Prepares an object to be shown: a document has no managedFields, unless they are wanted. */
-void print_prepare(const struct print *p, struct json *d, json_ref object);
-
-/* Objects in any form but the tables. A single one is shown as it is, others as one List. */
+/* Objects in any form except tables. One object is printed as it is, several as one List. managedFields are
+ * removed, unless requested. */
 int print_objects(const struct print *p, struct json *d, const json_ref *objects, size_t count,
                   bool is_single, struct buf *out, struct error *err);
 
 /* "persistentvolume/x", "storageclass.storage.k8s.io/x". */
 void print_name(const struct kind_info *k, struct str name, struct buf *out);
-/* The kind alone: "storageclass.storage.k8s.io". */
+/* Only the kind: "storageclass.storage.k8s.io". */
 void print_kind(const struct kind_info *k, struct buf *out);
 
-/* Sorts the members of every object at and below v, bytewise. */
+/* Sorts the members of every object at and below v, by bytes. */
 void print_sort(struct json *d, json_ref v);
 /* Both with Go's escapes: '<' is \u003c. */
 void print_json_compact(const struct json *d, json_ref v, struct buf *out);
 void print_json(const struct json *d, json_ref v, struct buf *out);
-/* The same of a document that was just built: where that failed, or the output is too large, an error. */
+/* The same for a document that was just built: an error if that failed, or the output is too large. */
 int print_json_checked(const struct json *d, json_ref v, struct buf *out, struct error *err);
 
-/* Hands a text to standard output. */
+/* Writes a text to standard output. */
 void print_out(const struct buf *text);
 
 #endif

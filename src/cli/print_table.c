@@ -1,3 +1,4 @@
+/* Prints the server's Tables, with columns selected by their priority and colours for states. */
 #include "cli/print_table.h"
 
 #include <ctype.h>
@@ -24,7 +25,7 @@ static const struct {
     { "NotReady", RED },       { "Warning", YELLOW },  { "Error", RED },
 };
 
-static const char *paint(size_t line, struct str cell)
+static const char *paint_cell(size_t line, struct str cell)
 {
     if (line == 0)
         return BOLD;
@@ -36,12 +37,12 @@ static const char *paint(size_t line, struct str cell)
 
 static const char *paint_headless(size_t line, struct str cell)
 {
-    return paint(line + 1, cell);
+    return paint_cell(line + 1, cell);
 }
 
 const char *(*table_paint(void))(size_t line, struct str cell)
 {
-    return io_stdout_is_terminal() && !io_env("NO_COLOR") ? paint : NULL;
+    return io_stdout_is_terminal() && !io_env("NO_COLOR") ? paint_cell : NULL;
 }
 
 /* --- The printer --- */
@@ -69,30 +70,11 @@ static void add_upper(struct columns *c, struct str text)
     }
 }
 
-static void read_columns(struct table_printer *t, const struct json *d, json_ref definitions)
-{
-    t->cells_count = 0;
-    for (json_ref c = json_first(d, definitions); c && t->cells_count < COLUMNS_CELLS_MAX / 2;
-         c = json_next(d, c)) {
-        int64_t priority = 0;
-
-        (void)json_int64(d, json_get(d, c, "priority"), &priority); /* absent: always shown */
-        t->is_shown[t->cells_count++] = priority == 0 || t->how.is_wide;
-    }
-}
-
-/* The last part of a label's name. */
-static struct str label_head(const char *label)
-{
-    const char *slash = strrchr(label, '/');
-
-    return str_of(slash ? slash + 1 : label);
-}
-
 static void add_head(struct table_printer *t, const struct json *d, json_ref definitions)
 {
     struct columns *c = &t->columns;
     json_ref column = json_first(d, definitions);
+    const char *slash; /* after the slash of a label's name: the column header */
 
     if (t->how.shows_events)
         buf_add_cstr(&c->text, "EVENT\t");
@@ -107,7 +89,8 @@ static void add_head(struct table_printer *t, const struct json *d, json_ref def
     }
     for (size_t i = 0; i < t->how.label_columns_count; i++) {
         buf_add_char(&c->text, '\t');
-        add_upper(c, label_head(t->how.label_columns[i]));
+        slash = strrchr(t->how.label_columns[i], '/');
+        add_upper(c, str_of(slash ? slash + 1 : t->how.label_columns[i]));
     }
     buf_add_cstr(&c->text, t->how.shows_labels ? "\tLABELS\n" : "\n");
 }
@@ -117,9 +100,14 @@ int table_printer_begin(struct table_printer *t, const struct json *d, json_ref 
     json_ref definitions = json_get(d, table, "columnDefinitions");
 
     if (!json_is_string(d, json_get(d, table, "kind"), "Table"))
-        return error_set(err, ERR_UNSUPPORTED, "the server cannot answer with a table");
-    if (t->cells_count == 0)
-        read_columns(t, d, definitions);
+        return error_set(err, ERR_UNSUPPORTED, "the server does not support tables");
+    for (json_ref c = t->cells_count ? 0 : json_first(d, definitions);
+         c && t->cells_count < COLUMNS_CELLS_MAX / 2; c = json_next(d, c)) {
+        int64_t priority = 0;
+
+        (void)json_int64(d, json_get(d, c, "priority"), &priority); /* missing: always shown */
+        t->is_shown[t->cells_count++] = priority == 0 || t->how.is_wide;
+    }
     if (!t->has_head && json_first(d, json_get(d, table, "rows"))) {
         t->has_head = true;
         if (!t->how.has_no_headers)

@@ -1,7 +1,7 @@
-/* The server's Tables as kubectl prints them: the columns that are asked for, aligned, with a head.
+/* Prints the server's Tables as kubectl does: the requested columns, aligned, with column headers.
  *
- * A printer is for one kind at a time: rows of several answers and of events stand in the same columns. On a
- * terminal the head and the words for a state have a colour, and what is too wide moves closer together. */
+ * A printer is for one kind at a time: rows of several responses and of events share its columns. On a
+ * terminal headers and states are coloured, and wide tables are compressed. */
 #ifndef BERTH_CLI_PRINT_TABLE_H
 #define BERTH_CLI_PRINT_TABLE_H
 
@@ -15,7 +15,7 @@ struct table_settings {
     bool shows_namespace;
     bool shows_kind; /* before the name: "persistentvolume/x" */
     bool shows_labels;
-    bool shows_events; /* what a watch says of the row: ADDED, … */
+    bool shows_events; /* type of the watch event: ADDED, … */
     const char *const *label_columns;
     size_t label_columns_count;
 };
@@ -33,20 +33,15 @@ struct table_printer {
 void table_printer_init(struct table_printer *t, const struct kind_info *k, const struct table_settings *how);
 void table_printer_done(struct table_printer *t);
 
-static inline void table_printer_done_p(struct table_printer *t)
-{
-    table_printer_done(t);
-}
-
-/* Takes the columns of a Table, when it has some, and writes the head before the first row. */
+/* Reads the columns of a Table, if it has any, and writes the headers before the first row. */
 int table_printer_begin(struct table_printer *t, const struct json *d, json_ref table, struct error *err);
-/* One of its rows; event: NULL outside of watches. */
+/* Adds one row; event: NULL outside of watches. */
 void table_printer_add(struct table_printer *t, const struct json *d, json_ref row, const char *event);
 /* To standard output. */
 int table_printer_flush(struct table_printer *t, struct error *err);
 
-/* The colours of tables: for struct columns' paint. NULL when standard output is no terminal, or $NO_COLOR.
- */
+/* The colours of tables, for paint in struct columns. NULL when standard output is not a terminal, or
+ * $NO_COLOR is set. */
 const char *(*table_paint(void))(size_t line, struct str cell);
 
 /* "a=b,c=d", "<none>". */

@@ -1,3 +1,4 @@
+/* Draws a progress bar on a terminal, or prints progress lines elsewhere (progress.h has the timing). */
 #include "cli/progress.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ static const struct {
     { UINT64_C(1) << 40, "TiB" }, { 1 << 30, "GiB" }, { 1 << 20, "MiB" }, { 1 << 10, "KiB" }, { 1, "B" }
 };
 
-/* The greatest in which the amount is at least 1. */
+/* The largest unit in which the amount is at least 1. */
 static size_t unit_of(double bytes)
 {
     size_t i = 0;
@@ -38,7 +39,7 @@ static size_t unit_of(double bytes)
     return i;
 }
 
-/* "1.5", and from 100 on, or of bytes, "150". */
+/* "1.5"; "150" from 100 on, and for bytes. */
 static void write_in_unit(double bytes, size_t unit, struct buf *out)
 {
     double n = bytes / (double)units[unit].bytes;
@@ -46,8 +47,8 @@ static void write_in_unit(double bytes, size_t unit, struct buf *out)
     buf_addf(out, n < 100 && units[unit].bytes > 1 ? "%.1f" : "%.0f", n);
 }
 
-/* "1.5/20.0 GiB", "3/10"; "1.5 GiB" and "3" of nobody knows how many. */
-static void write_amount(const struct progress *p, const char *between, struct buf *out)
+/* "1.5/20.0 GiB", "3/10"; "1.5 GiB" and "3" when the total is not known. */
+static void write_amount(const struct progress_bar *p, const char *between, struct buf *out)
 {
     size_t unit = unit_of((double)(p->total ? p->total : p->done));
 
@@ -65,7 +66,7 @@ static void write_amount(const struct progress *p, const char *between, struct b
     buf_addf(out, " %s", units[unit].name);
 }
 
-static void write_rate(const struct progress *p, double rate, struct buf *out)
+static void write_rate(const struct progress_bar *p, double rate, struct buf *out)
 {
     if (p->work.kind == PROGRESS_BYTES) {
         size_t unit = unit_of(rate);
@@ -83,7 +84,7 @@ static void write_seconds(uint64_t ns, struct buf *out)
 }
 
 /* "12s of 30s" */
-static void write_elapsed(const struct progress *p, uint64_t now_ns, struct buf *out)
+static void write_elapsed(const struct progress_bar *p, uint64_t now_ns, struct buf *out)
 {
     write_seconds(now_ns - p->begun_ns, out);
     if (p->work.kind == PROGRESS_WAIT && p->work.timeout_ns && p->work.timeout_ns != PROGRESS_FOREVER) {
@@ -96,17 +97,18 @@ static void write_elapsed(const struct progress *p, uint64_t now_ns, struct buf 
 
 enum part { PART_AMOUNT, PART_RATE, PART_TIME, PART_COUNT };
 
-struct parts {
-    struct buf texts[PART_COUNT]; /* empty: not said */
+struct line_parts {
+    struct buf texts[PART_COUNT]; /* empty: left out */
 };
 
-static void parts_done(struct parts *x)
+static void parts_done(struct line_parts *parts)
 {
     for (size_t i = 0; i < PART_COUNT; i++)
-        buf_done(&x->texts[i]);
+        buf_done(&parts->texts[i]);
 }
 
-static void write_parts(const struct progress *p, uint64_t now_ns, const char *between, struct parts *ret)
+static void write_parts(const struct progress_bar *p, uint64_t now_ns, const char *between,
+                        struct line_parts *ret)
 {
     double rate = pace_rate(&p->pace, now_ns, p->done);
     int64_t seconds;
@@ -130,8 +132,8 @@ static void write_parts(const struct progress *p, uint64_t now_ns, const char *b
 
 /* --- The bar --- */
 
-/* "[=====>    ]", so many columns with its brackets. */
-static void write_bar(const struct progress *p, size_t columns, struct buf *out)
+/* "[=====>    ]", with that many columns including brackets. */
+static void write_bar(const struct progress_bar *p, size_t columns, struct buf *out)
 {
     size_t inside = columns - 2, full = (size_t)((double)inside * (double)p->done / (double)p->total);
 
@@ -151,12 +153,12 @@ static void write_bar(const struct progress *p, size_t columns, struct buf *out)
     buf_add_char(out, ']');
 }
 
-/* Parts that do not fit are left out, the bar has what room they leave, and what still is too long is cut: a
- * line that is wider than the terminal could not be drawn over. */
-static void draw(struct progress *p, uint64_t now_ns)
+/* Parts that do not fit are left out, the bar gets the remaining columns, and a longer line is truncated: a
+ * line wider than the terminal could not be redrawn. */
+static void draw_bar(struct progress_bar *p, uint64_t now_ns)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX), tail = BUF_INIT(LINE_BYTES_MAX);
-    _cleanup_(parts_done) struct parts parts;
+    _cleanup_(parts_done) struct line_parts parts;
     size_t columns = p->screen->columns(p->screen->ctx), width = columns ? columns - 1 : 0, room;
 
     write_parts(p, now_ns, "/", &parts);
@@ -173,7 +175,7 @@ static void draw(struct progress *p, uint64_t now_ns)
         return;
     }
     if (p->total && room >= BAR_COLUMNS_MIN) {
-        /* It only shrinks: numbers that get longer and shorter must not make it dance. */
+        /* It only shrinks: numbers of changing length must not resize it back and forth. */
         if (p->bar_columns == 0 || p->bar_columns > room)
             p->bar_columns = room < BAR_COLUMNS_MAX ? room : BAR_COLUMNS_MAX;
         buf_add_cstr(&line, "  ");
@@ -186,10 +188,10 @@ static void draw(struct progress *p, uint64_t now_ns)
 /* --- Plain lines --- */
 
 /* "backup: copying: 40%, 2.0 of 5.0 GiB, 200 MiB/s, 15s left" */
-static void say(const struct progress *p, uint64_t now_ns)
+static void print_line(const struct progress_bar *p, uint64_t now_ns)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX);
-    _cleanup_(parts_done) struct parts parts;
+    _cleanup_(parts_done) struct line_parts parts;
     const char *before = ": ";
 
     write_parts(p, now_ns, " of ", &parts);
@@ -207,11 +209,11 @@ static void say(const struct progress *p, uint64_t now_ns)
 }
 
 /* "backup: copying: 5.0 GiB in 25s, 200 MiB/s" */
-static void sum_up(const struct progress *p, uint64_t now_ns)
+static void print_summary(const struct progress_bar *p, uint64_t now_ns)
 {
     _cleanup_(buf_done_p) struct buf line = BUF_INIT(LINE_BYTES_MAX);
     double rate = pace_rate(&p->pace, now_ns, p->done);
-    struct progress whole = *p;
+    struct progress_bar whole = *p;
 
     whole.total = 0;
     buf_addf(&line, "%s: ", p->work.label);
@@ -225,45 +227,40 @@ static void sum_up(const struct progress *p, uint64_t now_ns)
     p->screen->say(p->screen->ctx, buf_str(&line));
 }
 
-/* --- From outside --- */
+/* --- Interface --- */
 
-static bool is_silent(const struct progress *p)
-{
-    return p->total < p->work.total_min ||
-           (!p->screen->is_terminal && (p->work.is_terminal_only || p->work.kind == PROGRESS_WAIT));
-}
-
-void progress_begin(struct progress *p, const struct progress_screen *s, const struct progress_work *work)
+void progress_begin(struct progress_bar *p, const struct progress_screen *s, const struct progress_work *work)
 {
     uint64_t now_ns = clock_mono_ns(s->clock);
 
-    *p = (struct progress){ .screen = s, .work = *work, .begun_ns = now_ns };
+    *p = (struct progress_bar){ .screen = s, .work = *work, .begun_ns = now_ns };
     p->next_ns = now_ns + (s->is_terminal ? DRAW_FIRST_NS : SAY_FIRST_NS);
     pace_begin(&p->pace, now_ns, /* done= */ 0);
 }
 
-void progress_tick(struct progress *p)
+void progress_tick(struct progress_bar *p)
 {
     uint64_t now_ns = clock_mono_ns(p->screen->clock);
 
-    if (now_ns < p->next_ns || is_silent(p))
+    if (now_ns < p->next_ns || p->total < p->work.total_min ||
+        (!p->screen->is_terminal && (p->work.is_terminal_only || p->work.kind == PROGRESS_WAIT)))
         return;
     if (p->screen->is_terminal)
-        draw(p, now_ns);
+        draw_bar(p, now_ns);
     else
-        say(p, now_ns);
+        print_line(p, now_ns);
     p->has_said = true;
     p->next_ns = now_ns + (p->screen->is_terminal ? DRAW_NS : SAY_NS);
 }
 
-void progress_set(struct progress *p, uint64_t done, uint64_t total)
+void progress_set(struct progress_bar *p, uint64_t done, uint64_t total)
 {
     p->done = done;
     p->total = total;
     progress_tick(p);
 }
 
-void progress_end(struct progress *p, bool has_succeeded)
+void progress_end(struct progress_bar *p, bool has_succeeded)
 {
     uint64_t now_ns = clock_mono_ns(p->screen->clock);
     bool was_long = now_ns - p->begun_ns >= SAY_FIRST_NS;
@@ -273,7 +270,7 @@ void progress_end(struct progress *p, bool has_succeeded)
     if (p->screen->is_terminal)
         p->screen->clear(p->screen->ctx);
     if (has_succeeded && was_long && p->has_said && p->done && p->work.kind != PROGRESS_WAIT)
-        sum_up(p, now_ns);
+        print_summary(p, now_ns);
 }
 
 /* --- Standard error --- */
@@ -287,7 +284,7 @@ static unsigned stderr_columns(void *ctx)
 static void stderr_show(void *ctx, struct str line)
 {
     (void)ctx;
-    (void)fflush(stdout); /* what was printed before stands above the line */
+    (void)fflush(stdout); /* flush earlier output so that it appears above the line */
     status_line_show(line);
 }
 

@@ -1,3 +1,5 @@
+/* Reads types and names of objects from arguments, with the words that kubectl accepts and kubectl's errors.
+ */
 #include "cli/resources.h"
 
 #include <stdio.h>
@@ -8,10 +10,7 @@
 #include "cli/manifests.h"
 #include "cli/suggest.h"
 
-/* What `all` stands for: the kinds in that category. */
-static const enum kind all_kinds[] = { KIND_POD };
-
-/* Is rest "group", "version" or "version.group" of the kind? */
+/* True when rest is "group", "version" or "version.group" of the kind. */
 static bool kind_is_of(const struct kind_info *k, struct str rest)
 {
     struct str group = rest, version = str_next(&group, '.');
@@ -26,7 +25,7 @@ static bool word_is(struct str word, const char *name)
     return word.len == strlen(name) && strncasecmp(word.s, name, word.len) == 0;
 }
 
-/* What people call these kinds, and what these pages do. */
+/* Common words for these kinds. */
 static const struct kind_info *kind_by_plain_word(struct str word)
 {
     static const struct {
@@ -64,7 +63,7 @@ static int unknown_type(struct str word, struct error *err)
     char typed[SUGGEST_BYTES_MAX + 1];
     struct suggestion s = { .typed = typed };
 
-    (void)snprintf(typed, sizeof typed, "%.*s", STR_ARG(word)); /* of a longer one nothing is guessed */
+    (void)snprintf(typed, sizeof typed, "%.*s", STR_ARG(word)); /* nothing is suggested for a longer one */
     for (unsigned i = 0; i < KIND_COUNT && word.len < sizeof typed; i++) {
         const struct kind_info *k = kind_info((enum kind)i);
 
@@ -77,26 +76,26 @@ static int unknown_type(struct str word, struct error *err)
                      s.best ? "'?" : "");
 }
 
-static int add(struct resources *to, const struct kind_info *k, const char *name, struct error *err)
+static int add_resource(struct resources *to, const struct kind_info *k, const char *name, struct error *err)
 {
     if (to->count == RESOURCES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "more than %d resources are named", RESOURCES_MAX);
+        return error_set(err, ERR_TOO_LARGE, "more than %d resources given", RESOURCES_MAX);
     if (to->count && to->items[0].kind != k)
         to->has_several_types = true;
-    to->items[to->count++] = (struct resource){ .kind = k, .name = name };
+    to->items[to->count++] = (struct cli_resource){ .kind = k, .name = name };
     return 0;
 }
 
-/* One type with its names, or all of that type. */
+/* One type with its names, or all objects of the type. */
 static int add_type(struct resources *to, const struct kind_info *k, int names, char **name,
                     struct error *err)
 {
     int r = 0;
 
     if (names == 0)
-        return add(to, k, NULL, err);
+        return add_resource(to, k, NULL, err);
     for (int i = 0; i < names && r == 0; i++)
-        r = add(to, k, name[i], err);
+        r = add_resource(to, k, name[i], err);
     return r;
 }
 
@@ -109,9 +108,8 @@ static int read_types(int argc, char **argv, struct resources *ret, struct error
         struct str word = str_next(&rest, ',');
         const struct kind_info *k = resource_type(word);
 
-        if (word_is(word, "all")) {
-            for (size_t i = 0; i < sizeof all_kinds / sizeof *all_kinds && r == 0; i++)
-                r = add_type(ret, kind_info(all_kinds[i]), argc - 1, argv + 1, err);
+        if (word_is(word, "all")) { /* the kinds in that category: only pods */
+            r = add_type(ret, kind_info(KIND_POD), argc - 1, argv + 1, err);
         } else if (word.len == 0 && rest.s) {
             continue;
         } else if (k) {
@@ -121,15 +119,6 @@ static int read_types(int argc, char **argv, struct resources *ret, struct error
         }
     }
     return r;
-}
-
-/* `berth delete claim.yaml` */
-static int check_no_file(const char *argument, struct error *err)
-{
-    return manifest_is_file_name(argument)
-               ? error_set(err, ERR_INVALID, "unexpected argument '%s': did you mean -f %s?", argument,
-                           argument)
-               : 0;
 }
 
 static int read_pair(const char *argument, struct resources *ret, struct error *err)
@@ -147,26 +136,21 @@ static int read_pair(const char *argument, struct resources *ret, struct error *
         return error_set(err, ERR_INVALID,
                          "arguments in resource/name form must have a single resource and name");
     k = resource_type(word);
-    return k ? add(ret, k, slash + 1, err) : unknown_type(word, err);
-}
-
-static bool has_slash(int argc, char **argv)
-{
-    for (int i = 0; i < argc; i++)
-        if (strchr(argv[i], '/'))
-            return true;
-    return false;
+    return k ? add_resource(ret, k, slash + 1, err) : unknown_type(word, err);
 }
 
 int resources_read(int argc, char **argv, struct resources *ret, struct error *err)
 {
+    bool has_slash = false;
     int r = 0;
 
     ret->count = 0;
     ret->has_several_types = false;
-    if (argc == 1 && check_no_file(argv[0], err) < 0)
-        return -(int)err->code;
-    if (!has_slash(argc, argv)) {
+    if (argc == 1 && manifest_is_file_name(argv[0])) /* `berth delete claim.yaml` */
+        return error_set(err, ERR_INVALID, "unexpected argument '%s': did you mean -f %s?", argv[0], argv[0]);
+    for (int i = 0; i < argc; i++)
+        has_slash = has_slash || strchr(argv[i], '/');
+    if (!has_slash) {
         ret->has_names = argc > 1;
         return argc ? read_types(argc, argv, ret, err) : 0;
     }

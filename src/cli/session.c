@@ -1,3 +1,5 @@
+/* Connects a verb to an API server: selects the kubeconfig, sends one request at a time with the loop running
+ * inside the call, and prints errors as kubectl does. */
 #include "cli/session.h"
 
 #include <assert.h>
@@ -7,7 +9,7 @@
 
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "client/http.h"
+#include "client/client_http.h"
 #include "daemon/settings.h"
 #include "io/clock.h"
 #include "io/env.h"
@@ -18,21 +20,21 @@
 #define TICK_NS (100 * NS_PER_MS)
 #define COMPLAINT_BYTES_MAX ((size_t)4 << 20)
 
-/* --- Which server --- */
+/* --- Selecting the server --- */
 
-/* The kubeconfig of a data directory; NULL from this function's ret when the default one has none. */
-static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX], bool *ret_found,
+/* The kubeconfig of a data directory; "" in ret when the default directory has none. */
+static int find_kubeconfig(const struct session_settings *settings, char ret[PATH_MAX], bool *ret_found,
                            struct error *err)
 {
-    bool is_named = x->data || io_env("BERTH_DATA");
+    bool is_named = settings->data || io_env("BERTH_DATA");
     char dir[PATH_MAX];
     struct error why;
     int n;
 
     *ret_found = false;
-    if (x->kubeconfig || (!is_named && io_env("KUBECONFIG")))
+    if (settings->kubeconfig || (!is_named && io_env("KUBECONFIG")))
         return 0;
-    if (daemon_data_dir(x->data, dir, &why) < 0)
+    if (daemon_data_dir(settings->data, dir, &why) < 0)
         return is_named ? error_pass(err, &why) : 0;
     n = snprintf(ret, PATH_MAX, "%s/kubeconfig", dir);
     if (n < 0 || n >= PATH_MAX)
@@ -40,7 +42,7 @@ static int find_kubeconfig(const struct session_settings *x, char ret[PATH_MAX],
     if (is_named)
         *ret_found = true;
     else if (io_exists(ret, ret_found, &why) < 0)
-        *ret_found = false; /* a directory of root's, say: there may be others */
+        *ret_found = false; /* not accessible, for example root's: another kubeconfig may exist */
     return 0;
 }
 
@@ -64,7 +66,7 @@ bool session_kubeconfig(const struct session_settings *settings, char ret[PATH_M
     return find_kubeconfig(settings, ret, &is_found, err) == 0 && is_found;
 }
 
-/* path: the kubeconfig of a data directory, which could not be used; err says why. */
+/* path: the kubeconfig of a data directory that could not be used; err has the reason. */
 static int explain_data_dir(char *path, struct error *err)
 {
     char owner[IO_USER_NAME_BYTES], user[IO_USER_NAME_BYTES];
@@ -72,11 +74,11 @@ static int explain_data_dir(char *path, struct error *err)
     struct error ignored;
     uid_t uid;
 
-    (void)io_exists(path, &is_there, &ignored); /* there, as far as this user may see */
+    (void)io_exists(path, &is_there, &ignored); /* exists, as far as this user may see */
     *strrchr(path, '/') = '\0';
     if (!is_there)
         return error_set(err, ERR_NOT_FOUND,
-                         "'%s' is not a data directory of Berth: there is no kubeconfig in it", path);
+                         "'%s' is not a data directory of Berth: it contains no kubeconfig", path);
     if (err->code != ERR_DENIED || io_may_write_dir(path, &may_write, &uid, &ignored) < 0)
         return -(int)err->code;
     io_user_name(uid, owner);
@@ -94,22 +96,21 @@ static int explain_no_config(struct error *err)
 
     if (daemon_data_dir(NULL, dir, &ignored) < 0)
         dir[0] = '\0';
-    return error_set(
-        err, ERR_NOT_FOUND,
-        "no server is configured: --data and --kubeconfig are not given, $BERTH_DATA and "
-        "$KUBECONFIG are not set, and there is no kubeconfig in %s and in ~/.kube; start a server "
-        "with 'berth serve', or name its data directory: --data DIR",
-        dir[0] ? dir : "the default data directory");
+    return error_set(err, ERR_NOT_FOUND,
+                     "no server is configured: --data and --kubeconfig are not given, $BERTH_DATA and "
+                     "$KUBECONFIG are not set, and neither %s nor ~/.kube has a kubeconfig; start a server "
+                     "with 'berth serve', or specify its data directory: --data DIR",
+                     dir[0] ? dir : "the default data directory");
 }
 
-/* $BERTH_DATA wins over $KUBECONFIG, which kubectl uses: say so when they are two servers. */
-static void warn_of_two_servers(const struct session_settings *x, const char *path)
+/* $BERTH_DATA takes precedence over $KUBECONFIG, which kubectl uses: warn if they are two servers. */
+static void warn_of_two_servers(const struct session_settings *settings, const char *path)
 {
     const char *other = io_env("KUBECONFIG");
     bool is_there = false;
     struct error ignored;
 
-    if (x->data || !other || io_exists(other, &is_there, &ignored) < 0 || !is_there ||
+    if (settings->data || !other || io_exists(other, &is_there, &ignored) < 0 || !is_there ||
         io_is_same_file(path, other))
         return;
     status_line_clear();
@@ -117,46 +118,35 @@ static void warn_of_two_servers(const struct session_settings *x, const char *pa
                   io_env("BERTH_DATA"));
 }
 
-static int load_config(const struct session_settings *x, struct session *s, struct error *err)
+static int load_config(const struct session_settings *settings, struct session *s, struct error *err)
 {
     char path[PATH_MAX];
     bool is_found;
-    int r = find_kubeconfig(x, path, &is_found, err);
+    int r = find_kubeconfig(settings, path, &is_found, err);
 
     if (r < 0)
         return r;
-    r = config_load(
-        &(struct config_options){ .file = is_found ? path : x->kubeconfig, .context = x->context },
-        &s->config, err);
+    r = config_load(&(struct config_options){ .file = is_found ? path : settings->kubeconfig,
+                                              .context = settings->context },
+                    &s->config, err);
     if (r < 0 && is_found)
         return explain_data_dir(path, err);
-    if (r == -ERR_NOT_FOUND && !x->kubeconfig && !x->context && !io_env("KUBECONFIG"))
+    if (r == -ERR_NOT_FOUND && !settings->kubeconfig && !settings->context && !io_env("KUBECONFIG"))
         return explain_no_config(err);
     if (r == 0 && is_found)
-        warn_of_two_servers(x, path);
+        warn_of_two_servers(settings, path);
     return r;
 }
 
 static void on_warning(struct str text)
 {
-    status_line_clear();
-    (void)fputs("Warning: ", stderr);
-    session_print_error_text(text);
-    (void)fputs("\n", stderr);
-}
-
-static int open_client(struct session *s, struct error *err)
-{
-    struct http_client_options h = { .loop = s->loop, .clock = s->clock, .config = &s->config };
-    struct client_options o = { .loop = s->loop, .on_warning = on_warning };
-    int r = http_client_new(&h, &o.carrier, err);
-
-    return r < 0 ? r : client_new(&o, &s->client, err);
+    session_print_error("Warning: ", text);
 }
 
 int session_open(const struct session_settings *settings, struct session *ret, struct error *err)
 {
     struct session *s = ret;
+    struct client_options o = { .on_warning = on_warning };
     int r;
 
     s->clock = clock_system();
@@ -164,7 +154,12 @@ int session_open(const struct session_settings *settings, struct session *ret, s
     if (r == 0)
         r = load_config(settings, s, err);
     if (r == 0)
-        r = open_client(s, err);
+        r = http_client_new(
+            &(struct http_client_options){ .loop = s->loop, .clock = s->clock, .config = &s->config },
+            &o.carrier, err);
+    o.loop = s->loop;
+    if (r == 0)
+        r = client_new(&o, &s->client, err);
     if (r < 0)
         return r;
     s->was_ns_given = settings->ns != NULL;
@@ -174,26 +169,23 @@ int session_open(const struct session_settings *settings, struct session *ret, s
 
 void session_close(struct session *s)
 {
+    buf_done(&s->reply.text);
+    buf_done(&s->reply.invalid);
     s->client = client_free(s->client);
     config_done(&s->config);
     s->loop = loop_free(s->loop);
 }
 
-/* --- Answers --- */
-
-void reply_done(struct reply *a)
-{
-    buf_done(&a->text);
-    buf_done(&a->invalid);
-}
+/* --- Responses --- */
 
 static void reply_clear(struct reply *a)
 {
-    reply_done(a);
+    buf_done(&a->text);
+    buf_done(&a->invalid);
     *a = (struct reply){ .text = BUF_INIT(SESSION_BYTES_MAX), .invalid = BUF_INIT(COMPLAINT_BYTES_MAX) };
 }
 
-/* `The PersistentVolume "x" is invalid: spec.a: Required value`, or a line for each of several. */
+/* `The PersistentVolume "x" is invalid: spec.a: Required value`, or one line for each of several causes. */
 static void word_invalid(const struct status_info *s, struct buf *out)
 {
     if (s->kind[0] && s->name[0])
@@ -234,115 +226,117 @@ static void reply_read(struct reply *ret, const struct client_answer *a)
         word_invalid(s, &ret->invalid);
 }
 
-/* --- Asking --- */
+/* --- Requests --- */
 
-struct asked {
+struct session_request {
     struct session *session;
     struct client_call call;
-    struct reply *reply;
     bool is_over;
-    struct timer tick; /* of session->progress */
-    /* Of a watch: */
+    struct timer tick; /* for session->progress */
+    /* For a watch: */
     struct timer timer;
     session_event_fn *on_event;
     void *ctx;
     bool was_ended; /* by on_event */
 };
 
-static void asked_end(struct asked *x)
+static void asked_end(struct session_request *request)
 {
-    x->is_over = true;
-    loop_stop(x->session->loop);
+    request->is_over = true;
+    loop_stop(request->session->loop);
 }
 
 static void on_answer(void *ctx, const struct client_answer *a)
 {
-    struct asked *x = ctx;
+    struct session_request *request = ctx;
 
-    reply_read(x->reply, a);
-    asked_end(x);
+    reply_read(&request->session->reply, a);
+    asked_end(request);
 }
 
 static void on_tick(void *ctx)
 {
-    struct asked *x = ctx;
+    struct session_request *request = ctx;
 
-    progress_tick(x->session->progress);
-    timer_arm_after(&x->tick, TICK_NS);
+    progress_tick(request->session->progress);
+    timer_arm_after(&request->tick, TICK_NS);
 }
 
-static void run(struct asked *x)
+static void run_request(struct session_request *request)
 {
-    timer_init(&x->tick, x->session->loop, on_tick, x);
-    if (x->session->progress)
-        timer_arm_after(&x->tick, TICK_NS);
-    while (!x->is_over)
-        loop_run(x->session->loop);
-    timer_disarm(&x->tick);
+    timer_init(&request->tick, request->session->loop, on_tick, request);
+    if (request->session->progress)
+        timer_arm_after(&request->tick, TICK_NS);
+    while (!request->is_over)
+        loop_run(request->session->loop);
+    timer_disarm(&request->tick);
 }
 
-int session_ask(struct session *s, const struct client_request *q, struct reply *ret)
+int session_ask(struct session *s, const struct client_request *q)
 {
-    struct asked x = { .session = s, .reply = ret };
+    struct session_request x = { .session = s };
     struct client_request asking = *q;
 
-    reply_clear(ret);
+    reply_clear(&s->reply);
     if (!asking.accept)
         asking.accept = ACCEPT_OBJECT;
     asking.deadline_ns = s->deadline_ns ? s->deadline_ns : ASK_DEADLINE_NS;
     client_send(s->client, &x.call, &asking, on_answer, &x);
-    run(&x);
-    return ret->r;
+    run_request(&x);
+    return s->reply.r;
 }
 
 static void on_watch_event(void *ctx, const struct client_event *ev)
 {
-    struct asked *x = ctx;
+    struct session_request *request = ctx;
 
-    if (x->on_event(x->ctx, ev))
+    if (request->on_event(request->ctx, ev))
         return;
-    client_cancel(&x->call);
-    x->was_ended = true;
-    asked_end(x);
+    client_cancel(&request->call);
+    request->was_ended = true;
+    asked_end(request);
 }
 
 static void on_watch_timeout(void *ctx)
 {
-    struct asked *x = ctx;
+    struct session_request *request = ctx;
 
-    client_cancel(&x->call);
-    x->reply->r = -ERR_TIMEOUT;
-    buf_add_cstr(&x->reply->text, "timed out waiting for the condition");
-    asked_end(x);
+    client_cancel(&request->call);
+    request->session->reply.r = -ERR_TIMEOUT;
+    buf_add_cstr(&request->session->reply.text, "timed out waiting for the condition");
+    asked_end(request);
 }
 
 int session_watch(struct session *s, const struct client_request *q, uint64_t timeout_ns,
-                  session_event_fn *on_event, void *ctx, struct reply *ret)
+                  session_event_fn *on_event, void *ctx)
 {
-    struct asked x = { .session = s, .reply = ret, .on_event = on_event, .ctx = ctx };
+    struct session_request x = { .session = s, .on_event = on_event, .ctx = ctx };
     struct client_request asking = *q;
 
     assert(q->verb == CLIENT_WATCH);
-    reply_clear(ret);
+    reply_clear(&s->reply);
     if (!asking.accept)
         asking.accept = ACCEPT_OBJECT;
     timer_init(&x.timer, s->loop, on_watch_timeout, &x);
     if (timeout_ns)
         timer_arm_after(&x.timer, timeout_ns);
     client_watch(s->client, &x.call, &asking, on_watch_event, on_answer, &x);
-    run(&x);
+    run_request(&x);
     timer_disarm(&x.timer);
-    return x.was_ended ? 1 : ret->r;
+    return x.was_ended ? 1 : s->reply.r;
 }
 
-/* --- Complaints --- */
+/* --- Errors --- */
 
-void session_print_error_text(struct str text)
+void session_print_error(const char *before, struct str text)
 {
+    status_line_clear();
+    (void)fputs(before, stderr);
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.s[i];
         (void)fputc((c < ' ' && c != '\n') || c == 0x7F ? '?' : c, stderr);
     }
+    (void)fputc('\n', stderr);
 }
 
 int reply_complain(const struct reply *a, const char *doing, const char *source)
@@ -360,10 +354,25 @@ int reply_complain(const struct reply *a, const char *doing, const char *source)
             buf_addf(&line, "error when %s \"%s\": ", doing, source);
         buf_add_str(&line, buf_str(&a->text));
     }
-    status_line_clear();
-    session_print_error_text(line.failed ? STR_LIT("error: the complaint is too long") : buf_str(&line));
-    (void)fputs("\n", stderr);
+    session_print_error("", line.failed ? STR_LIT("error: the message is too long") : buf_str(&line));
     return CLI_FAILED;
+}
+
+int reply_parse(const struct reply *a, struct json *d, json_ref *ret)
+{
+    struct error err;
+
+    if (a->r < 0)
+        return reply_complain(a, /* doing= */ NULL, /* source= */ NULL);
+    if (json_parse(d, buf_str(&a->text), ret, &err) < 0)
+        return session_complain("cannot read the server's response: %s", err.msg);
+    return CLI_OK;
+}
+
+int session_read(struct session *s, const struct client_request *q, struct json *d, json_ref *ret)
+{
+    (void)session_ask(s, q); /* reply_parse() prints the error */
+    return reply_parse(&s->reply, d, ret);
 }
 
 int session_complain(const char *fmt, ...)
@@ -374,9 +383,14 @@ int session_complain(const char *fmt, ...)
     va_start(args, fmt);
     buf_addv(&line, fmt, args);
     va_end(args);
-    status_line_clear();
-    (void)fputs("error: ", stderr);
-    session_print_error_text(buf_str(&line));
-    (void)fputs("\n", stderr);
+    session_print_error("error: ", buf_str(&line));
     return CLI_FAILED;
+}
+
+void session_say_nothing_found(const struct session *s, bool is_everywhere)
+{
+    if (is_everywhere)
+        (void)fprintf(stderr, "No resources found\n");
+    else
+        (void)fprintf(stderr, "No resources found in %s namespace.\n", s->ns);
 }

@@ -1,3 +1,4 @@
+/* Sorts rows and objects by a field, for --sort-by. */
 #include "cli/sort.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 
 struct sorted {
     const struct json *d;
-    json_ref value; /* what it is sorted by */
+    json_ref value; /* the value to sort by */
     json_ref item;
     size_t index;
 };
@@ -19,7 +20,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A run of digits, without zeros in front. */
+/* A run of digits, without leading zeros. */
 static struct str take_digits(struct str *s)
 {
     struct str run = *s;
@@ -67,15 +68,15 @@ static int compare_values(const struct json *d, json_ref a, json_ref b)
     return sort_compare_naturally(x, y);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_sorted(const void *a, const void *b)
 {
-    const struct sorted *x = a, *y = b;
-    int order = compare_values(x->d, x->value, y->value);
+    const struct sorted *left = a, *right = b;
+    int order = compare_values(left->d, left->value, right->value);
 
-    return order ? order : x->index < y->index ? -1 : 1;
+    return order ? order : left->index < right->index ? -1 : 1;
 }
 
-/* member: where in an item the path begins; NULL for the item itself. */
+/* member: where the path begins in an item; NULL for the item itself. */
 static int find_values(struct json *d, struct sorted *items, size_t count, const char *member,
                        const char *path, struct error *err)
 {
@@ -97,13 +98,13 @@ static int find_values(struct json *d, struct sorted *items, size_t count, const
     return r;
 }
 
-static int sort(struct json *d, struct sorted *items, size_t count, const char *member, const char *path,
-                struct error *err)
+static int sort_items(struct json *d, struct sorted *items, size_t count, const char *member,
+                      const char *path, struct error *err)
 {
     int r = find_values(d, items, count, member, path, err);
 
     if (r == 0 && count)
-        qsort(items, count, sizeof *items, compare);
+        qsort(items, count, sizeof *items, compare_sorted);
     return r;
 }
 
@@ -116,7 +117,7 @@ int sort_objects(struct json *d, json_ref *objects, size_t count, const char *pa
         return error_no_memory(err);
     for (size_t i = 0; i < count; i++)
         items.items[items.count++] = (struct sorted){ .d = d, .item = objects[i], .index = i };
-    r = sort(d, items.items, count, /* member= */ NULL, path, err);
+    r = sort_items(d, items.items, count, /* member= */ NULL, path, err);
     for (size_t i = 0; i < count && r == 0; i++)
         objects[i] = items.items[i].item;
     return r;
@@ -134,11 +135,11 @@ int sort_rows(struct json *d, json_ref table, const char *path, struct error *er
         items.items[items.count] = (struct sorted){ .d = d, .item = row, .index = items.count };
         items.count++;
     }
-    r = sort(d, items.items, items.count, "object", path, err);
+    r = sort_items(d, items.items, items.count, "object", path, err);
     if (r < 0)
         return r;
     for (json_ref row = json_first(d, rows); row; row = json_first(d, rows))
-        json_unlink(d, row); /* the first costs nothing: whichever else costs a walk to it */
+        json_unlink(d, row); /* the first item is cheap to unlink: any other costs a walk to it */
     for (size_t i = 0; i < items.count; i++)
         json_append(d, rows, items.items[i].item);
     return 0;

@@ -1,5 +1,5 @@
-/* Rows and objects in the order of a field, as --sort-by has it: numbers and quantities by their amount,
- * texts by their letters with runs of digits by their value; what lacks the field comes first. */
+/* Sorts rows and objects by a field, as --sort-by does: numbers and quantities by amount, texts by letters
+ * with runs of digits by value; items without the field come first. */
 #ifndef BERTH_CLI_SORT_H
 #define BERTH_CLI_SORT_H
 

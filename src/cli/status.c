@@ -1,4 +1,4 @@
-/* `berth status`: which server this is, what runs in it, and what waits. */
+/* `berth status`: prints the server, its components, and how many objects wait. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -13,63 +13,64 @@ struct status_settings {
     const char *output;
 };
 
-struct asking {
+struct status_verb {
     struct status_settings settings;
     struct session session;
-    struct reply reply;
-    struct json answer; /* of /status; its texts are the status's */
+    struct json answer; /* parsed /status; status borrows its texts */
     struct json version;
     struct inventory inventory;
     struct server_status status;
-    bool is_foreign; /* a server that is not Berth's, or does not say */
+    bool is_foreign; /* not a Berth server, or it has no /status */
 };
 
-static int ask(struct asking *x, const char *path, struct json *d, json_ref *ret)
+static int request_json(struct status_verb *verb, const char *path, struct json *d, json_ref *ret)
 {
     struct client_request q = { .verb = CLIENT_RAW, .path = path };
     struct error err;
 
-    if (session_ask(&x->session, &q, &x->reply) < 0)
-        return x->reply.r;
-    return json_parse(d, buf_str(&x->reply.text), ret, &err);
+    if (session_ask(&verb->session, &q) < 0)
+        return verb->session.reply.r;
+    return json_parse(d, buf_str(&verb->session.reply.text), ret, &err);
 }
 
-/* What any server says of itself, and what a server of ours does. */
-static int ask_server(struct asking *x)
+/* The version of any server, and the status of a Berth server. */
+static int request_status(struct status_verb *verb)
 {
     json_ref v = 0;
     struct error err;
 
-    if (ask(x, "/version", &x->version, &v) < 0)
-        return reply_complain(&x->reply, NULL, NULL);
-    x->status.version = json_get_text(&x->version, v, "gitVersion");
-    x->status.url = str_of(x->session.config.server);
-    if (ask(x, "/status", &x->answer, &v) < 0 || server_status_read(&x->answer, v, &x->status, &err) < 0)
-        x->is_foreign = true;
+    if (request_json(verb, "/version", &verb->version, &v) < 0)
+        return reply_complain(&verb->session.reply, NULL, NULL);
+    verb->status.version = json_get_text(&verb->version, v, "gitVersion");
+    verb->status.url = str_of(verb->session.config.server);
+    if (request_json(verb, "/status", &verb->answer, &v) < 0 ||
+        server_status_read(&verb->answer, v, &verb->status, &err) < 0)
+        verb->is_foreign = true;
     return CLI_OK;
 }
 
-static int count(struct asking *x)
+static int count_waiting(struct status_verb *verb)
 {
     static const enum kind kinds[] = { KIND_CLAIM, KIND_POD, KIND_CSI_DRIVER };
-    const struct inventory *v = &x->inventory;
+    const struct inventory *v = &verb->inventory;
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (inventory_load(&x->inventory, &x->session, kinds[i], NULL, &x->reply) < 0)
-            return reply_complain(&x->reply, NULL, NULL);
-    x->status.has_counts = true;
+        if (inventory_load(&verb->inventory, &verb->session, kinds[i], NULL) < 0)
+            return reply_complain(&verb->session.reply, NULL, NULL);
+    verb->status.has_counts = true;
     for (size_t i = 0; i < v->kinds[KIND_CLAIM].list.count; i++)
-        x->status.claims_pending += server_status_claim_waits(claim_of(v->kinds[KIND_CLAIM].list.items[i]));
+        verb->status.claims_pending +=
+            server_status_claim_waits(claim_of(v->kinds[KIND_CLAIM].list.items[i]));
     for (size_t i = 0; i < v->kinds[KIND_POD].list.count; i++)
-        x->status.pods_waiting += server_status_pod_waits(pod_of(v->kinds[KIND_POD].list.items[i]));
+        verb->status.pods_waiting += server_status_pod_waits(pod_of(v->kinds[KIND_POD].list.items[i]));
     for (size_t i = 0; i < v->kinds[KIND_CSI_DRIVER].list.count; i++)
-        server_status_add(&x->status.drivers, str_of(v->kinds[KIND_CSI_DRIVER].list.items[i]->name));
+        server_status_add(&verb->status.drivers, str_of(v->kinds[KIND_CSI_DRIVER].list.items[i]->name));
     return CLI_OK;
 }
 
-static void write_json(struct asking *x, struct buf *out)
+static void write_json(struct status_verb *verb, struct buf *out)
 {
-    struct server_status *s = &x->status;
+    struct server_status *s = &verb->status;
     json_ref v, drivers;
     struct json d;
 
@@ -86,17 +87,17 @@ static void write_json(struct asking *x, struct buf *out)
     json_done(&d);
 }
 
-static int show(struct asking *x)
+static int print_status(struct status_verb *verb)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(SESSION_BYTES_MAX);
     struct error err;
 
-    if (x->settings.output) {
-        write_json(x, &out);
+    if (verb->settings.output) {
+        write_json(verb, &out);
     } else {
-        buf_addf(&out, "%s %.*s is running at %.*s\n", x->is_foreign ? "Kubernetes" : "Berth",
-                 STR_ARG(x->status.version), STR_ARG(x->status.url));
-        server_status_write_text(&x->status, &out);
+        buf_addf(&out, "%s %.*s is running at %.*s\n", verb->is_foreign ? "Kubernetes" : "Berth",
+                 STR_ARG(verb->status.version), STR_ARG(verb->status.url));
+        server_status_write_text(&verb->status, &out);
     }
     if (buf_check(&out, "output", &err) < 0)
         return session_complain("%s", err.msg);
@@ -104,32 +105,29 @@ static int show(struct asking *x)
     return CLI_OK;
 }
 
-static int status_run(int argc, char **argv)
+static int status_run(const struct cli_verb *verb, int argc, char **argv)
 {
-    struct asking x = { 0 };
-    int args = 0, status = flags_parse(&cli_verb_status, argc, argv, &x.settings, &args);
+    struct status_verb x = { 0 };
+    int status = flags_parse(verb, argc, argv, &x.settings, /* ret_args= */ NULL);
     struct error err;
 
     if (status != CLI_OK)
         return status;
-    if (args)
-        return cli_fail_usage("status: unexpected argument '%s': see 'berth help status'", argv[1]);
     if (x.settings.output && strcmp(x.settings.output, "json") != 0)
-        return cli_fail_usage("status: -o is json, not '%s'", x.settings.output);
+        return cli_fail_usage("status: invalid --output '%s': must be json", x.settings.output);
     json_init(&x.answer, SESSION_BYTES_MAX);
     json_init(&x.version, SESSION_BYTES_MAX);
     if (session_open(&x.settings.session, &x.session, &err) < 0)
         status = session_complain("%s", err.msg);
     if (status == CLI_OK)
-        status = ask_server(&x);
+        status = request_status(&x);
     if (status == CLI_OK)
-        status = count(&x);
+        status = count_waiting(&x);
     if (status == CLI_OK)
-        status = show(&x);
+        status = print_status(&x);
     inventory_done(&x.inventory);
     json_done(&x.answer);
     json_done(&x.version);
-    reply_done(&x.reply);
     session_close(&x.session);
     return status;
 }
@@ -144,7 +142,7 @@ const struct cli_verb cli_verb_status = {
     .name = "status",
     .group = CLI_ANSWERS,
     .usage = "status",
-    .summary = "Show which server this is, what runs in it and what waits",
+    .summary = "Show the server, its components and what is waiting",
     .flags = status_flags,
     .examples = "  berth status --data ./data\n"
                 "  berth status -o json         # for scripts\n",

@@ -1,20 +1,20 @@
-/* Which of the names that there are somebody may have meant.
+/* Suggests the name that a user probably meant.
  *
- * A name is near when few letters would have to be changed, left out, put in or swapped with their
- * neighbour, or when it begins with what was typed. The first of the nearest is suggested. Short words have
- * neighbours by chance: the shorter, the nearer a name must be. */
+ * A name is close when few letters have to be changed, removed, inserted or swapped with their neighbour, or
+ * when it begins with the typed text. The first of the closest is suggested. The shorter the word, the closer
+ * a name must be, since short words have neighbours by chance. */
 #ifndef BERTH_CLI_SUGGEST_H
 #define BERTH_CLI_SUGGEST_H
 
 #include <stddef.h>
 
-/* What is longer is no slip of the fingers. */
+/* Longer words are not considered typing errors. */
 #define SUGGEST_BYTES_MAX 64
 
-/* typed is set, the rest zero; the text may end at a '=' (a flag with its value). */
+/* Set typed, zero the rest; the text may end at a '=' (a flag with its value). */
 struct suggestion {
     const char *typed;
-    const char *best; /* NULL: nothing is near */
+    const char *best; /* NULL: nothing is close */
     size_t distance;  /* of best */
 };
 

@@ -1,5 +1,7 @@
-/* Lists with keys are looked up item by item, which costs the product of their lengths: they are bounded, and
- * longer ones are sent whole. */
+/* Computes the patch of `berth apply` by walking the three objects together.
+ *
+ * Items of keyed lists are found by linear search, which costs the product of the lengths: longer lists than
+ * the limit are replaced as a whole. */
 #include "cli/three_way.h"
 
 #include <stdbool.h>
@@ -15,17 +17,12 @@ struct comparison {
     struct error *err;
 };
 
-/* The same place in the three. */
+/* The same position in the three objects. */
 struct spot {
     json_ref last, wanted, there;
 };
 
 static int compare_objects(struct comparison *c, const struct schema *s, struct spot at, json_ref out);
-
-static void set(struct comparison *c, json_ref out, struct str key, json_ref value)
-{
-    json_set_key(c->d, out, key, value);
-}
 
 /* --- Lists --- */
 
@@ -52,12 +49,13 @@ static int compare_item(struct comparison *c, const struct field *f, struct spot
 
     if (r < 0 || !json_first(c->d, change))
         return r;
-    set(c, change, str_of(f->merge_key), json_copy(c->d, json_get(c->d, at.wanted, f->merge_key)));
+    json_set_key(c->d, change, str_of(f->merge_key),
+                 json_copy(c->d, json_get(c->d, at.wanted, f->merge_key)));
     json_append(c->d, out, change);
     return 0;
 }
 
-/* Items by their key: new ones, changed ones, and those that the last manifest had and this one has not. */
+/* Items by key: new ones, changed ones, and those that only the last manifest had. */
 static int compare_keyed(struct comparison *c, const struct field *f, struct spot at, json_ref out)
 {
     struct json *d = c->d;
@@ -79,13 +77,13 @@ static int compare_keyed(struct comparison *c, const struct field *f, struct spo
             continue;
         gone = json_new_object(d);
         json_set_string(d, gone, "$patch", "delete");
-        set(c, gone, str_of(f->merge_key), json_copy(d, key));
+        json_set_key(c->d, gone, str_of(f->merge_key), json_copy(d, key));
         json_append(d, out, gone);
     }
     return r;
 }
 
-/* The order of the manifest, for the server to keep. */
+/* The order of the manifest, as a directive for the server. */
 static void set_order(struct comparison *c, const struct field *f, json_ref wanted, json_ref out)
 {
     struct json *d = c->d;
@@ -96,11 +94,11 @@ static void set_order(struct comparison *c, const struct field *f, json_ref want
         json_ref item = f->merge_key ? json_new_object(d) : json_copy(d, w);
 
         if (f->merge_key)
-            set(c, item, str_of(f->merge_key), json_copy(d, json_get(d, w, f->merge_key)));
+            json_set_key(c->d, item, str_of(f->merge_key), json_copy(d, json_get(d, w, f->merge_key)));
         json_append(d, order, item);
     }
     (void)snprintf(directive, sizeof directive, "$setElementOrder/%s", f->name);
-    set(c, out, str_of(directive), order);
+    json_set_key(c->d, out, str_of(directive), order);
 }
 
 static int compare_set(struct comparison *c, const struct field *f, struct spot at, json_ref out)
@@ -116,10 +114,10 @@ static int compare_set(struct comparison *c, const struct field *f, struct spot 
         if (!has_element(d, at.wanted, l) && has_element(d, at.there, l))
             json_append(d, gone, json_copy(d, l));
     if (json_first(d, added))
-        set(c, out, str_of(f->name), added);
+        json_set_key(c->d, out, str_of(f->name), added);
     if (json_first(d, gone)) {
         (void)snprintf(directive, sizeof directive, "$deleteFromPrimitiveList/%s", f->name);
-        set(c, out, str_of(directive), gone);
+        json_set_key(c->d, out, str_of(directive), gone);
     }
     if (json_first(d, added) || json_first(d, gone))
         set_order(c, f, at.wanted, out);
@@ -142,7 +140,7 @@ static int compare_lists(struct comparison *c, const struct field *f, struct str
         changes = json_new_array(c->d);
         r = compare_keyed(c, f, at, changes);
         if (r == 0 && json_first(c->d, changes)) {
-            set(c, out, key, changes);
+            json_set_key(c->d, out, key, changes);
             set_order(c, f, at.wanted, out);
         }
         return r;
@@ -150,7 +148,7 @@ static int compare_lists(struct comparison *c, const struct field *f, struct str
     if (f && f->type == FIELD_LIST && (f->flags & FIELD_SET) && is_short(c->d, at))
         return compare_set(c, f, at, out);
     if (!json_equal(c->d, at.wanted, at.there))
-        set(c, out, key, json_copy(c->d, at.wanted));
+        json_set_key(c->d, out, key, json_copy(c->d, at.wanted));
     return 0;
 }
 
@@ -169,13 +167,13 @@ static int compare_member(struct comparison *c, const struct field *f, struct st
         change = json_new_object(c->d);
         r = compare_objects(c, f && f->type == FIELD_OBJECT ? f->sub : NULL, at, change);
         if (r == 0 && json_first(c->d, change))
-            set(c, out, key, change);
+            json_set_key(c->d, out, key, change);
         return r;
     }
     if (wanted == JSON_ARRAY && there == JSON_ARRAY)
         return compare_lists(c, f, key, at, out);
     if (!at.there || !json_equal(c->d, at.wanted, at.there))
-        set(c, out, key, json_copy(c->d, at.wanted));
+        json_set_key(c->d, out, key, json_copy(c->d, at.wanted));
     return 0;
 }
 
@@ -197,7 +195,7 @@ static int compare_objects(struct comparison *c, const struct schema *s, struct 
         struct str key = json_key(d, l);
 
         if (!json_get_key(d, at.wanted, key) && json_get_key(d, at.there, key))
-            set(c, out, key, json_new_null(d));
+            json_set_key(c->d, out, key, json_new_null(d));
     }
     c->depth--;
     return r;

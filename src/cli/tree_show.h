@@ -1,16 +1,16 @@
-/* A tree as text for people. */
+/* A tree as text. */
 #ifndef BERTH_CLI_TREE_SHOW_H
 #define BERTH_CLI_TREE_SHOW_H
 
-#include "why/tree.h"
+#include "why/relation_tree.h"
 
-struct tree_look {
+struct tree_style {
     bool is_ascii;
-    bool is_whole; /* nothing is summed up */
+    bool is_whole; /* list every child */
     /* The escape sequence for a state; NULL: no colours. */
     const char *(*paint)(size_t line, struct str state);
 };
 
-void tree_show(const struct tree *t, const struct tree_look *how, struct buf *out);
+void tree_show(const struct relation_tree *t, const struct tree_style *how, struct buf *out);
 
 #endif

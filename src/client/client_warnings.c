@@ -1,5 +1,5 @@
-/* Texts come from a server that may be hostile: at most CLIENT_WARNINGS_MAX are kept, of bounded length, in
- * an ordered map, which no choice of texts makes slow. About a megabyte at worst. */
+/* Remembers the warnings of a server, which may be hostile: at most CLIENT_WARNINGS_MAX texts of bounded
+ * length, in an ordered map, whose cost does not depend on the choice of texts. About a megabyte at worst. */
 #include "client/client_warnings.h"
 
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int warning_cmp_key(void *ctx, const void *key, const void *item)
     return str_cmp(*(const struct str *)key, warning_str(item));
 }
 
-/* The first bytes, the first one highest: never orders two texts the wrong way round. */
+/* The first bytes, the first one highest: preserves the order of texts. */
 static uint64_t warning_rank(struct str s)
 {
     uint64_t rank = 0;
@@ -38,10 +38,10 @@ static uint64_t warning_rank(struct str s)
     return rank;
 }
 
-void client_warnings_init(struct client_warnings *w, void (*tell)(struct str text))
+void client_warnings_init(struct client_warnings *w, void (*on_warning)(struct str text))
 {
     w->is_full = false;
-    w->tell = tell;
+    w->on_warning = on_warning;
     omap_init(&w->texts, (struct omap_order){ .cmp = warning_cmp, .cmp_key = warning_cmp_key });
 }
 
@@ -49,23 +49,23 @@ void client_warnings_done(struct client_warnings *w)
 {
     struct omap_cursor c;
 
-    for (struct warning *x = omap_first(&w->texts, &c); x; x = omap_next(&c))
-        free(x);
+    for (struct warning *warning = omap_first(&w->texts, &c); warning; warning = omap_next(&c))
+        free(warning);
     omap_done(&w->texts);
 }
 
-/* Without memory the text is logged again when it comes again, which is no harm. */
-static void remember(struct client_warnings *w, struct str text)
+/* Out of memory: the text is logged again when it is received again, which does no harm. */
+static void remember_warning(struct client_warnings *w, struct str text)
 {
-    struct warning *x = malloc(sizeof *x + text.len);
+    struct warning *warning = malloc(sizeof *warning + text.len);
 
-    if (!x)
+    if (!warning)
         return;
-    x->len = text.len;
+    warning->len = text.len;
     if (text.len)
-        memcpy(x->text, text.s, text.len);
-    if (omap_insert(&w->texts, warning_rank(text), x) < 0)
-        free(x);
+        memcpy(warning->text, text.s, text.len);
+    if (omap_insert(&w->texts, warning_rank(text), warning) < 0)
+        free(warning);
 }
 
 void client_warnings_note(struct client_warnings *w, struct str text)
@@ -76,12 +76,12 @@ void client_warnings_note(struct client_warnings *w, struct str text)
         return;
     if (w->texts.count == CLIENT_WARNINGS_MAX) {
         w->is_full = true;
-        log_warn("too many different warnings from the server, no more are logged");
+        log_warn("too many different warnings from server, not logging more");
         return;
     }
-    if (w->tell)
-        w->tell(text);
+    if (w->on_warning)
+        w->on_warning(text);
     else
-        log_warn("warning from the server", LOG_TEXT("warning", text));
-    remember(w, text);
+        log_warn("warning from server", LOG_TEXT("warning", text));
+    remember_warning(w, text);
 }

@@ -1,3 +1,5 @@
+/* Finds the configuration of the client: named file, $KUBECONFIG, ~/.kube/config, or the files of a pod.
+ * Files are read once; rotating credentials are the carrier's task. */
 #include "client/config.h"
 
 #include <limits.h>
@@ -15,8 +17,8 @@
 #define POD_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 #define POD_NAMESPACE_BYTES_MAX 253
 
-/* What the caller gave, else what the environment has; NULL when that is nothing. */
-static const char *option(const char *given, const char *variable)
+/* The given value, else the environment variable; NULL when both are empty. */
+static const char *option_or_variable(const char *given, const char *variable)
 {
     const char *value = given || !variable ? given : io_env(variable);
 
@@ -27,16 +29,16 @@ static const char *option(const char *given, const char *variable)
 
 static int read_files(const struct config_options *o, struct kubeconfigs *k, struct error *err)
 {
-    const char *file = option(o->file, /* variable= */ NULL), *list, *home;
+    const char *file = option_or_variable(o->file, /* variable= */ NULL), *list, *home;
     char path[PATH_MAX];
     int n;
 
     if (file)
         return kubeconfigs_read_named(k, file, err);
-    list = option(o->env, "KUBECONFIG");
+    list = option_or_variable(o->env, "KUBECONFIG");
     if (list)
         return kubeconfigs_read_listed(k, list, err);
-    home = option(o->home, "HOME");
+    home = option_or_variable(o->home, "HOME");
     if (!home)
         return 0;
     n = snprintf(path, sizeof path, "%s/.kube/config", home);
@@ -45,30 +47,30 @@ static int read_files(const struct config_options *o, struct kubeconfigs *k, str
     return kubeconfigs_read_if_there(k, path, err);
 }
 
-/* A file that cannot be read now will hardly be there when the first connection needs it. */
-static void check_file(struct config_choice *x, const char *path, const char *field, const char *owner)
+/* A file that cannot be read now would fail later, at the first connection. */
+static void check_file(struct config_choice *choice, const char *path, const char *field, const char *owner)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
     struct error why = { 0 };
 
     if (path && kubeconfig_read_file(path, &text, &why) < 0)
-        complaints_add(&x->bad, "unable to read %s %s for %s due to %s", field, path, owner, why.msg);
+        error_list_add(&choice->bad, "unable to read %s %s for %s due to %s", field, path, owner, why.msg);
 }
 
-static int check_choice(struct config_choice *x, struct error *err)
+static int check_choice(struct config_choice *choice, struct error *err)
 {
-    const struct client_config *c = x->config;
+    const struct client_config *c = choice->config;
 
-    check_file(x, c->cert.path, "client-cert", x->user);
-    check_file(x, c->key.path, "client-key", x->user);
-    check_file(x, c->token_file, "tokenFile", x->user);
-    check_file(x, c->ca.path, "certificate-authority", x->cluster);
-    return complaints_check(&x->bad, INVALID, err);
+    check_file(choice, c->cert.path, "client-cert", choice->user);
+    check_file(choice, c->key.path, "client-key", choice->user);
+    check_file(choice, c->token_file, "tokenFile", choice->user);
+    check_file(choice, c->ca.path, "certificate-authority", choice->cluster);
+    return error_list_check(&choice->bad, INVALID, err);
 }
 
 /* --- In a pod --- */
 
-/* The pod's own namespace; a pod that does not say is in none that we know. */
+/* The pod's own namespace; "" when it is unknown. */
 static const char *pod_namespace(const char *dir, struct arena *a)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
@@ -103,7 +105,7 @@ static int pod_server(const char *host, const char *port, struct client_config *
 static int choose_pod(const char *host, const char *port, const char *dir, struct client_config *c,
                       struct error *err)
 {
-    struct config_choice x = { .config = c, .cluster = "in-cluster", .user = "in-cluster" };
+    struct config_choice choice = { .config = c, .cluster = "in-cluster", .user = "in-cluster" };
     int r = pod_server(host, port, c, err);
 
     if (r < 0)
@@ -113,51 +115,51 @@ static int choose_pod(const char *host, const char *port, const char *dir, struc
     c->ns = pod_namespace(dir, &c->arena);
     c->source = "in-cluster";
     r = arena_check(&c->arena, err);
-    return r < 0 ? r : check_choice(&x, err);
+    return r < 0 ? r : check_choice(&choice, err);
 }
 
 static int load_in_cluster(const struct config_options *o, struct client_config *c, struct error *err)
 {
-    const char *host = option(o->pod_host, "KUBERNETES_SERVICE_HOST");
-    const char *port = option(o->pod_port, "KUBERNETES_SERVICE_PORT");
+    const char *host = option_or_variable(o->pod_host, "KUBERNETES_SERVICE_HOST");
+    const char *port = option_or_variable(o->pod_port, "KUBERNETES_SERVICE_PORT");
     const char *dir = o->pod_dir ? o->pod_dir : POD_DIR;
     char token[PATH_MAX];
-    bool is_there = false;
+    bool is_present = false;
     int n = snprintf(token, sizeof token, "%s/token", dir), r = 0;
 
     if (host && port && n > 0 && (size_t)n < sizeof token)
-        r = io_exists(token, &is_there, err);
+        r = io_exists(token, &is_present, err);
     if (r < 0)
         return r;
-    if (!is_there)
+    if (!is_present)
         return error_set(err, ERR_NOT_FOUND, INVALID NO_CONFIG);
     return choose_pod(host, port, dir, c, err);
 }
 
-/* --- All of it --- */
+/* --- Loading --- */
 
 static void kubeconfigs_done_p(struct kubeconfigs *k)
 {
     kubeconfigs_done(k);
 }
 
-static int load(const struct config_options *o, struct client_config *c, struct error *err)
+static int load_config(const struct config_options *o, struct client_config *c, struct error *err)
 {
     _cleanup_(kubeconfigs_done_p) struct kubeconfigs k = { 0 };
-    struct config_choice x = { .config = c };
+    struct config_choice choice = { .config = c };
     int r = read_files(o, &k, err);
 
     if (r == 0)
-        r = config_choose(&k, option(o->context, /* variable= */ NULL), &x, err);
+        r = config_choose(&k, option_or_variable(o->context, /* variable= */ NULL), &choice, err);
     if (r < 0)
         return r;
-    return r > 0 ? check_choice(&x, err) : load_in_cluster(o, c, err);
+    return r > 0 ? check_choice(&choice, err) : load_in_cluster(o, c, err);
 }
 
 int config_load(const struct config_options *o, struct client_config *ret, struct error *err)
 {
     struct client_config c = { .arena = ARENA_INIT(CONFIG_BYTES_MAX) };
-    int r = load(o, &c, err);
+    int r = load_config(o, &c, err);
 
     if (r < 0) {
         config_done(&c);

@@ -1,3 +1,4 @@
+/* Loads libcurl with dlopen() and resolves the functions of curl.h's table. Loaded once, never unloaded. */
 #include "client/curl.h"
 
 #include <dlfcn.h>
@@ -10,11 +11,12 @@
 
 struct curl_calls curl_calls;
 
-/* Debian's name for the build with GnuTLS, and everybody's. */
+/* The name of Debian's build with GnuTLS, and the common one. */
 static const char *const names[] = { "libcurl-gnutls.so.4", "libcurl.so.4" };
 
-/* A function's address is no pointer to an object as far as C is concerned; POSIX promises that it fits. */
-static bool find(void *library, const char *name, void *ret)
+/* C does not allow a conversion between function and object pointers; POSIX guarantees that they have the
+ * same size. */
+static bool find_symbol(void *library, const char *name, void *ret)
 {
     void *at = dlsym(library, name);
 
@@ -33,15 +35,14 @@ int curl_load(struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(names) && !library; i++)
         library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (!library)
-        return error_set(err, ERR_UNSUPPORTED, "libcurl cannot be loaded (package " PACKAGE "): %s",
-                         dlerror());
-#define CURL_FIND(name) has_all = has_all && find(library, "curl_" #name, &curl_calls.name);
+        return error_set(err, ERR_UNSUPPORTED, "cannot load libcurl (package " PACKAGE "): %s", dlerror());
+#define CURL_FIND(name) has_all = has_all && find_symbol(library, "curl_" #name, &curl_calls.name);
     CURL_CALLS(CURL_FIND)
 #undef CURL_FIND
     if (!has_all) {
         (void)dlclose(library);
         return error_set(err, ERR_UNSUPPORTED, "this libcurl is too old: 7.84 or newer is needed");
     }
-    is_loaded = true; /* for the rest of the program */
+    is_loaded = true; /* for the rest of the process */
     return 0;
 }

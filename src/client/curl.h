@@ -1,8 +1,8 @@
-/* libcurl, loaded when the first HTTP client is made and not with the program.
+/* libcurl, loaded when the first HTTP client is created and not with the program.
  *
- * Through it a program of 2 MB comes with thirty libraries, OpenSSL and Kerberos among them: 2.8 MB of memory
- * and a third of the time to start, for a server that calls nobody. The names below are libcurl's own, and go
- * through a table: only what is listed can be called. See docs/decisions/007-libcurl.md. */
+ * It pulls thirty libraries into a program of 2 MB, OpenSSL and Kerberos among them: 2.8 MB of memory and a
+ * third of the start-up time, for a server that makes no requests. The names below are libcurl's own, and go
+ * through a table: only listed functions can be called. See docs/decisions/007-libcurl.md. */
 #ifndef BERTH_CLIENT_CURL_H
 #define BERTH_CLIENT_CURL_H
 
@@ -36,7 +36,7 @@
     X(url_set)             \
     X(version)
 
-/* The header makes macros of those with a variable argument. */
+/* The header defines macros for the variadic functions. */
 #undef curl_easy_getinfo
 #undef curl_easy_setopt
 #undef curl_multi_setopt
@@ -49,7 +49,7 @@ struct curl_calls {
 
 extern struct curl_calls curl_calls;
 
-/* Once is enough. ERR_UNSUPPORTED with the loader's words: the package that is missing, too. */
+/* Needed once. ERR_UNSUPPORTED with the loader's message and the name of the missing package. */
 int curl_load(struct error *err);
 
 #define curl_easy_cleanup curl_calls.easy_cleanup

@@ -1,14 +1,14 @@
-/* Who we are: a token, a certificate, a password, and whom we speak for.
+/* Credentials of requests: token, certificate, password, impersonation.
  *
- * Tokens and certificates are replaced while we run, so their files are read again when what we know is old
- * enough: the token after a minute, the rest after five. They are small and local, and are read on the loop.
- * What libcurl wants as files it gets as files in memory, a pair at a time: it never sees the certificate of
- * one generation and the key of the next, and a new path keeps it from using connections of the old one.
+ * Tokens and certificates may be replaced while the process runs, so their files are read again after some
+ * time: the token after a minute, the rest after five. They are small and local, and are read on the loop.
+ * Certificates are passed to libcurl as files in memory, a pair at a time: libcurl never sees the certificate
+ * of one generation with the key of another, and a new path prevents it from reusing connections of the old
+ * one.
  *
- * None of it is sent without TLS. */
-#include "client/http_int.h"
+ * Credentials are never sent without TLS. */
+#include "client/client_http_int.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include <gnutls/gnutls.h>
@@ -48,7 +48,7 @@ bool http_add_header(struct curl_slist **list, const char *name, const char *val
     return longer != NULL;
 }
 
-/* What no header's name may have is escaped as in URLs, and names have no case. */
+/* Characters that are not allowed in the name of a header are percent-encoded; names are case-insensitive. */
 static void write_extra_name(const char *key, struct buf *out)
 {
     buf_add_cstr(out, "Impersonate-Extra-");
@@ -102,7 +102,7 @@ static int check_value(const char *what, const char *value, struct error *err)
     return 0;
 }
 
-/* All that will stand in headers for the whole life of the carrier. */
+/* Everything that is sent in headers during the life of the carrier. */
 static int check_config(const struct client_config *config, struct error *err)
 {
     int r = check_value("token", config->token, err);
@@ -124,7 +124,7 @@ static int set_token(struct http_credentials *c, struct str token, struct error 
     if (token.len == 0)
         return error_set(err, ERR_INVALID, "the token is empty");
     if (!is_header_value(token))
-        return error_set(err, ERR_INVALID, "the token has line ends or other control characters in it");
+        return error_set(err, ERR_INVALID, "the token contains line ends or other control characters");
     buf_clear(&c->authorization);
     buf_add_cstr(&c->authorization, "Bearer ");
     buf_add_str(&c->authorization, token);
@@ -196,21 +196,21 @@ static void pem_done(struct http_pem *p)
 {
     if (!p->file)
         return;
-    closep(&p->fd);
-    closep(&p->fd_before);
+    fd_closep(&p->fd);
+    fd_closep(&p->fd_before);
     buf_done(&p->text);
 }
 
-static gnutls_datum_t datum(const struct buf *text)
+static gnutls_datum_t as_datum(const struct buf *text)
 {
     return (gnutls_datum_t){ (unsigned char *)text->data, (unsigned)text->len };
 }
 
-/* What GnuTLS will not take when a connection is made is better refused here. */
+/* Checks now what GnuTLS would refuse when a connection is established. */
 static int check_pem(const struct buf *ca, const struct buf *cert, const struct buf *key, struct error *err)
 {
     gnutls_certificate_credentials_t all = NULL;
-    gnutls_datum_t a = datum(ca), c = datum(cert), k = datum(key);
+    gnutls_datum_t a = as_datum(ca), c = as_datum(cert), k = as_datum(key);
     int r = gnutls_certificate_allocate_credentials(&all);
 
     if (r < 0)
@@ -218,7 +218,7 @@ static int check_pem(const struct buf *ca, const struct buf *cert, const struct 
     r = ca->len ? gnutls_certificate_set_x509_trust_mem(all, &a, GNUTLS_X509_FMT_PEM) : 1;
     if (r <= 0) {
         r = error_set(err, ERR_INVALID, "certificate-authority: %s",
-                      r < 0 ? gnutls_strerror(r) : "there is no certificate in it");
+                      r < 0 ? gnutls_strerror(r) : "no certificate found");
     } else {
         r = cert->len ? gnutls_certificate_set_x509_key_mem2(all, &c, &k, GNUTLS_X509_FMT_PEM, NULL, 0) : 0;
         if (r < 0)
@@ -228,18 +228,13 @@ static int check_pem(const struct buf *ca, const struct buf *cert, const struct 
     return r < 0 ? r : 0;
 }
 
-/* What is to take the place of a pem's, all at once with the others. */
+/* The replacement of a PEM text, committed together with the others. */
 struct pem_next {
     struct http_pem *pem;
     struct buf text;
-    int fd; /* -1: nothing changes */
+    int fd; /* -1: no change */
     char path[MEMORY_FILE_PATH_BYTES];
 };
-
-static int next_load(struct pem_next *n, struct error *err)
-{
-    return pem_is_given(n->pem) ? pem_load(n->pem, &n->text, err) : 0;
-}
 
 static int next_prepare(struct pem_next *n, struct error *err)
 {
@@ -248,14 +243,14 @@ static int next_prepare(struct pem_next *n, struct error *err)
     return memory_file(n->pem->name, buf_str(&n->text), n->path, &n->fd, err);
 }
 
-/* From here on libcurl sees the new text, under a path that it does not know yet. */
+/* From here on libcurl gets the new text, under a new path. */
 static void next_commit(struct pem_next *n)
 {
     struct http_pem *p = n->pem;
 
     if (n->fd < 0)
         return;
-    closep(&p->fd_before);
+    fd_closep(&p->fd_before);
     p->fd_before = p->fd;
     p->fd = take_fd(&n->fd);
     memcpy(p->path, n->path, sizeof p->path);
@@ -275,7 +270,7 @@ static int read_files(struct http_credentials *c, struct error *err)
         all[i].text = BUF_INIT(PEM_BYTES_MAX);
     }
     for (size_t i = 0; i < ARRAY_LEN(all) && r == 0; i++)
-        r = next_load(&all[i], err);
+        r = pem_is_given(all[i].pem) ? pem_load(all[i].pem, &all[i].text, err) : 0;
     if (r == 0)
         r = check_pem(&all[0].text, &all[1].text, &all[2].text, err);
     for (size_t i = 0; i < ARRAY_LEN(all) && r == 0; i++)
@@ -283,13 +278,13 @@ static int read_files(struct http_credentials *c, struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         if (r == 0)
             next_commit(&all[i]);
-        closep(&all[i].fd);
+        fd_closep(&all[i].fd);
         buf_done(&all[i].text);
     }
     return r;
 }
 
-/* --- All of it --- */
+/* --- All credentials --- */
 
 int http_credentials_init(struct http_credentials *c, const struct client_config *config,
                           const struct clock *clock, struct error *err)
@@ -348,8 +343,8 @@ bool http_credentials_apply(const struct http_credentials *c, CURL *easy)
     if (c->cert.fd >= 0) {
         ok &= curl_easy_setopt(easy, CURLOPT_SSLCERT, c->cert.path) == CURLE_OK;
         ok &= curl_easy_setopt(easy, CURLOPT_SSLKEY, c->key.path) == CURLE_OK;
-        /* The server would not ask a resumed session for the certificate; and a connection that was made
-         * with the old one is not to live on. */
+        /* The server does not ask a resumed session for the certificate; and connections that were
+         * established with the old certificate must be closed after a while. */
         ok &= curl_easy_setopt(easy, CURLOPT_MAXLIFETIME_CONN, (long)(HTTP_FILES_AGE_NS_MAX / NS_PER_S)) ==
               CURLE_OK;
     }

@@ -1,8 +1,8 @@
-/* libcurl's multi interface on the loop: it tells which sockets it waits for and when it wants to be woken.
+/* libcurl's multi interface on the loop: libcurl requests watches of sockets and a timer.
  *
- * libcurl must not be called from inside its own callbacks, so these only note; on_moved() comes afterwards,
- * when everything is allowed. Costs are libcurl's: constant for each event on a socket. */
-#include "client/http_int.h"
+ * libcurl must not be called from inside its own callbacks, so these only record; on_moved() is called
+ * afterwards, when everything is allowed. Costs are libcurl's: constant per event on a socket. */
+#include "client/client_http_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void multi_act(struct http_multi *m, curl_socket_t fd, int events)
 {
     int running;
 
-    /* It fails for lack of memory alone; the transfers that suffer from it end with an error of theirs. */
+    /* Fails only when out of memory; the affected transfers end with an error. */
     (void)curl_multi_socket_action(m->curl, fd, events, &running);
     m->on_moved(m->ctx, m);
 }
@@ -55,7 +55,7 @@ static int socket_new(struct http_multi *m, curl_socket_t fd, struct http_socket
     s->multi = m;
     s->fd = fd;
     TAILQ_INSERT_TAIL(&m->sockets, s, link);
-    (void)curl_multi_assign(m->curl, fd, s); /* it knows the socket: it has just named it */
+    (void)curl_multi_assign(m->curl, fd, s); /* cannot fail: libcurl has just passed the socket */
     *ret = s;
     return 0;
 }
@@ -75,7 +75,7 @@ static int multi_watch(struct http_multi *m, curl_socket_t fd, int what, struct 
                     : fd_watch_start(m->loop, fd, events, socket_on_event, s, &s->watch, err);
 }
 
-/* libcurl takes a failure here for the end of all transfers, of all times. It is the end of one. */
+/* libcurl would end all transfers, also later ones, on a failure here. Only this one must end. */
 static int multi_on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket)
 {
     struct http_multi *m = ctx;
@@ -123,7 +123,7 @@ int http_multi_init(struct http_multi *m, long connections_max, struct error *er
     ok &= curl_multi_setopt(m->curl, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX) == CURLM_OK;
     ok &= curl_multi_setopt(m->curl, CURLMOPT_MAX_HOST_CONNECTIONS, connections_max) == CURLM_OK;
     ok &= curl_multi_setopt(m->curl, CURLMOPT_MAXCONNECTS, connections_max) == CURLM_OK;
-    return ok ? 0 : error_set(err, ERR_UNSUPPORTED, "this libcurl cannot be driven by a loop");
+    return ok ? 0 : error_set(err, ERR_UNSUPPORTED, "this libcurl cannot be driven by an event loop");
 }
 
 void http_multi_done(struct http_multi *m)
@@ -132,7 +132,7 @@ void http_multi_done(struct http_multi *m)
 
     if (!m->curl)
         return;
-    /* Connections that wait for their next request are closed without a word to us. */
+    /* Idle connections are closed without callbacks. */
     (void)curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, (curl_socket_callback)NULL);
     (void)curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, (curl_multi_timer_callback)NULL);
     for (struct http_socket *s = TAILQ_FIRST(&m->sockets); s; s = next) {

@@ -1,8 +1,8 @@
-/* Where requests go: the server's address taken apart, once, and the proxy in front of it.
+/* Addresses: the server's URL, parsed once, and the proxy.
  *
- * libcurl checks a certificate against the name in the URL. Where the configuration has another name for it
- * (tls-server-name), the URL gets that name and the connection goes to the real host all the same. */
-#include "client/http_int.h"
+ * libcurl verifies a certificate against the name in the URL. If the configuration has another name for it
+ * (tls-server-name), the URL gets that name and the connection still goes to the real host. */
+#include "client/client_http_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define SERVER_URL_BYTES_MAX ((size_t)4 << 10)
 
-/* libcurl's parts of a URL. */
+/* The parts of a URL as parsed by libcurl. */
 struct url {
     CURLU *u;
     char *scheme;
@@ -22,52 +22,52 @@ struct url {
     char *path;
 };
 
-static void url_done(struct url *x)
+static void url_done(struct url *url)
 {
-    curl_free(x->scheme);
-    curl_free(x->host);
-    curl_free(x->port);
-    curl_free(x->path);
-    curl_url_cleanup(x->u);
+    curl_free(url->scheme);
+    curl_free(url->host);
+    curl_free(url->port);
+    curl_free(url->path);
+    curl_url_cleanup(url->u);
 }
 
-static bool has_part(const struct url *x, CURLUPart part)
+static bool has_part(const struct url *url, CURLUPart part)
 {
     char *value = NULL;
-    bool has = curl_url_get(x->u, part, &value, 0) == CURLUE_OK;
+    bool has = curl_url_get(url->u, part, &value, 0) == CURLUE_OK;
 
     curl_free(value);
     return has;
 }
 
-static int url_parse(struct url *x, const char *text, struct error *err)
+static int url_parse(struct url *url, const char *text, struct error *err)
 {
-    x->u = curl_url();
-    if (!x->u)
+    url->u = curl_url();
+    if (!url->u)
         return error_no_memory(err);
-    if (curl_url_set(x->u, CURLUPART_URL, text, 0) != CURLUE_OK ||
-        curl_url_get(x->u, CURLUPART_SCHEME, &x->scheme, 0) != CURLUE_OK ||
-        curl_url_get(x->u, CURLUPART_HOST, &x->host, 0) != CURLUE_OK ||
-        curl_url_get(x->u, CURLUPART_PORT, &x->port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
-        curl_url_get(x->u, CURLUPART_PATH, &x->path, 0) != CURLUE_OK)
-        return error_set(err, ERR_INVALID, "not an address of a server");
+    if (curl_url_set(url->u, CURLUPART_URL, text, 0) != CURLUE_OK ||
+        curl_url_get(url->u, CURLUPART_SCHEME, &url->scheme, 0) != CURLUE_OK ||
+        curl_url_get(url->u, CURLUPART_HOST, &url->host, 0) != CURLUE_OK ||
+        curl_url_get(url->u, CURLUPART_PORT, &url->port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
+        curl_url_get(url->u, CURLUPART_PATH, &url->path, 0) != CURLUE_OK)
+        return error_set(err, ERR_INVALID, "not the address of a server");
     return 0;
 }
 
-/* Never shows what it refuses: a password may be in it. */
-static int check_server(const struct url *x, bool is_tls, struct error *err)
+/* Never prints the address: it may contain a password. */
+static int check_server(const struct url *url, bool is_tls, struct error *err)
 {
-    if (strcmp(x->scheme, is_tls ? "https" : "http") != 0)
-        return error_set(err, ERR_INVALID, "server: scheme '%s' where %s was expected", x->scheme,
+    if (strcmp(url->scheme, is_tls ? "https" : "http") != 0)
+        return error_set(err, ERR_INVALID, "server: scheme '%s', expected %s", url->scheme,
                          is_tls ? "https" : "http");
-    if (has_part(x, CURLUPART_USER) || has_part(x, CURLUPART_PASSWORD))
+    if (has_part(url, CURLUPART_USER) || has_part(url, CURLUPART_PASSWORD))
         return error_set(err, ERR_INVALID, "server: a user or password in the address is not supported");
-    if (has_part(x, CURLUPART_QUERY) || has_part(x, CURLUPART_FRAGMENT))
-        return error_set(err, ERR_INVALID, "server: the address may have no query and no fragment");
+    if (has_part(url, CURLUPART_QUERY) || has_part(url, CURLUPART_FRAGMENT))
+        return error_set(err, ERR_INVALID, "server: the address must not have a query or a fragment");
     return 0;
 }
 
-/* What stands in front of every target has no slash at its end. */
+/* The base before every target has no slash at its end. */
 static char *dup_base(const char *text)
 {
     size_t len = strlen(text);
@@ -77,15 +77,14 @@ static char *dup_base(const char *text)
     return strndup(text, len);
 }
 
-/* A name that leads back to this machine. As elsewhere in this world, the environment's proxy is not for it.
- */
+/* A name that resolves to this machine. As in other clients, the environment's proxy is not used for it. */
 static bool is_local(const char *host)
 {
     return strcasecmp(host, "localhost") == 0 || strncmp(host, "127.", strlen("127.")) == 0 ||
            strcmp(host, "[::1]") == 0;
 }
 
-static int set_named(struct http_server *s, const struct url *x, const char *name, struct error *err)
+static int set_named(struct http_server *s, const struct url *url, const char *name, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf base = BUF_INIT(SERVER_URL_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf to = BUF_INIT(SERVER_URL_BYTES_MAX);
@@ -93,9 +92,9 @@ static int set_named(struct http_server *s, const struct url *x, const char *nam
     struct url check = { 0 };
     int r;
 
-    buf_addf(&base, "https://%s:%s%s", name, x->port, x->path);
-    buf_addf(&to, "::%s:%s", x->host, x->port);
-    buf_addf(&host, "%s:%s", x->host, x->port);
+    buf_addf(&base, "https://%s:%s%s", name, url->port, url->path);
+    buf_addf(&to, "::%s:%s", url->host, url->port);
+    buf_addf(&host, "%s:%s", url->host, url->port);
     r = buf_check(&base, "server", err);
     if (r == 0)
         r = url_parse(&check, buf_cstr(&base), err);
@@ -124,22 +123,22 @@ static int set_proxy(struct http_server *s, const char *proxy, const char *host,
 
 int http_server_init(struct http_server *s, const struct client_config *config, struct error *err)
 {
-    _cleanup_(url_done) struct url x = { 0 };
-    int r = url_parse(&x, config->server, err);
+    _cleanup_(url_done) struct url url = { 0 };
+    int r = url_parse(&url, config->server, err);
 
     if (r < 0)
         return error_wrap(err, "server");
-    r = check_server(&x, config->is_tls, err);
+    r = check_server(&url, config->is_tls, err);
     if (r < 0)
         return r;
     s->is_tls = config->is_tls;
     if (config->is_tls && config->tls_server_name) {
-        r = set_named(s, &x, config->tls_server_name, err);
+        r = set_named(s, &url, config->tls_server_name, err);
     } else {
         s->base = dup_base(config->server);
         r = s->base ? 0 : error_no_memory(err);
     }
-    return r < 0 ? r : set_proxy(s, config->proxy_url, x.host, err);
+    return r < 0 ? r : set_proxy(s, config->proxy_url, url.host, err);
 }
 
 void http_server_done(struct http_server *s)
@@ -158,7 +157,8 @@ bool http_server_apply(const struct http_server *s, CURL *easy)
         ok &= curl_easy_setopt(easy, CURLOPT_CONNECT_TO, s->connect_to) == CURLE_OK;
     if (s->proxy) {
         ok &= curl_easy_setopt(easy, CURLOPT_PROXY, s->proxy) == CURLE_OK;
-        ok &= curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK; /* it was asked for by name */
+        ok &=
+            curl_easy_setopt(easy, CURLOPT_NOPROXY, "") == CURLE_OK; /* the proxy was configured explicitly */
     }
     return ok;
 }

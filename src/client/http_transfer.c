@@ -1,28 +1,28 @@
-/* One transfer of libcurl's for an attempt: how it is made, and what is noted from inside libcurl, which must
- * not be called from there.
+/* One libcurl transfer per attempt: its creation, and the callbacks of libcurl, which only record, since
+ * libcurl must not be called from them.
  *
- * A dead peer: HTTP/2's pings would need libcurl to wait for their answers, which it does not. Instead the
- * kernel sends probes on every connection that is quiet, and gives up when they or our own data stay
- * unconfirmed (45 seconds in all). A peer whose machine lives but who says nothing is left to the deadline of
- * the request, or that of the watch, which says itself how long it may be quiet.
+ * Dead peers: libcurl does not wait for the answers of HTTP/2 pings. Instead the kernel probes every quiet
+ * connection, and fails it when probes or our own data stay unacknowledged (45 seconds in all). A peer whose
+ * machine is alive but which sends nothing is detected by the deadline of the request, or that of the watch,
+ * which determines how long it may be silent.
  *
- * libcurl sends a request once more by itself when a connection that was used before turns out to be dead.
- * For reads that is welcome. A write may have been done, so it is stopped there: see transfer_may_send(). */
-#include "client/http_int.h"
+ * libcurl itself repeats a request when a reused connection turns out to be dead. For reads that is fine. A
+ * write may have taken effect, so it is stopped there: see transfer_may_send(). */
+#include "client/client_http_int.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "client/target.h"
+#include "client/client_target.h"
 #include "io/socket.h"
 
 #define HTTP_CONNECT_S_MAX 30L
 #define HTTP_QUIET_S_MAX 30U
 #define HTTP_PROBE_S 5U
-/* The words of who refuses. */
+/* Limit of the body of a refusal. */
 #define HTTP_REFUSAL_BYTES_MAX ((size_t)4 << 20)
-/* Lines that came with others at once, and wait to be told. */
+/* Limit of lines that were received at once and are not reported yet. */
 #define HTTP_LINES_BYTES_MAX ((size_t)16 << 20)
 #define HTTP_LIST_BUFFER_BYTES 262144L
 
@@ -44,7 +44,7 @@ int transfer_http_status(const struct transfer *t)
     return (int)status;
 }
 
-/* What a watch may be quiet: as long as it was asked for, and a while. */
+/* How long a watch may be silent: its requested timeout plus a margin. */
 static uint64_t transfer_quiet_ns_max(const struct transfer *t)
 {
     return t->attempt->request->timeout_seconds * NS_PER_S + HTTP_WATCH_LATE_NS_MAX;
@@ -64,9 +64,9 @@ static void transfer_mark_ready(struct transfer *t)
     TAILQ_INSERT_TAIL(&t->client->ready, t, link);
 }
 
-/* --- From inside libcurl: only noted --- */
+/* --- From inside libcurl: only record --- */
 
-/* The connection stands; nothing of the request has been sent on it. */
+/* The connection is established; nothing of the request has been sent on it. */
 static int transfer_may_send(void *ctx, char *to_ip, char *from_ip, int to_port, int from_port)
 {
     struct transfer *t = ctx;
@@ -83,11 +83,11 @@ static int transfer_on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     (void)ctx;
     (void)purpose;
-    socket_notice_silence(fd, HTTP_QUIET_S_MAX, HTTP_PROBE_S);
+    socket_set_keepalive(fd, HTTP_QUIET_S_MAX, HTTP_PROBE_S);
     return CURL_SOCKOPT_OK;
 }
 
-/* False at a line that is too long. *ret_whole is how many bytes are in lines that end before it. */
+/* False at a line that is too long. *ret_whole is the number of bytes in complete lines. */
 static bool transfer_measure(struct transfer *t, const char *data, size_t len, size_t *ret_whole)
 {
     size_t whole = 0;
@@ -105,7 +105,7 @@ static bool transfer_measure(struct transfer *t, const char *data, size_t len, s
     }
 }
 
-/* False, and the reason noted, when there is more than may be. */
+/* False, with the reason recorded, when a limit is exceeded. */
 static bool transfer_add_lines(struct transfer *t, const char *data, size_t len)
 {
     size_t whole = 0;
@@ -115,7 +115,7 @@ static bool transfer_add_lines(struct transfer *t, const char *data, size_t len)
         (void)error_set(&t->failure, ERR_TOO_LARGE, "server '%s': a line of a watch has more than %zu bytes",
                         t->client->config->server, t->client->line_bytes_max);
     buf_add(&t->received, data, fits ? len : whole);
-    if (buf_check(&t->received, "what a watch brought at once", &t->failure) < 0)
+    if (buf_check(&t->received, "the lines received at once from a watch", &t->failure) < 0)
         return false;
     if (whole)
         transfer_mark_ready(t);
@@ -179,14 +179,14 @@ static const struct {
 } transfer_options[] = {
     { CURLOPT_NOSIGNAL, 1 },
     { CURLOPT_NOPROGRESS, 1 },
-    { CURLOPT_QUICK_EXIT, 1 }, /* a name that is being looked up holds nobody back */
+    { CURLOPT_QUICK_EXIT, 1 }, /* do not wait for a name lookup */
     { CURLOPT_PATH_AS_IS, 1 },
     { CURLOPT_FOLLOWLOCATION, 0 },
     { CURLOPT_SUPPRESS_CONNECT_HEADERS, 1 },
     { CURLOPT_CONNECTTIMEOUT, HTTP_CONNECT_S_MAX },
     { CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS },
     { CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2 },
-    { CURLOPT_SSL_SESSIONID_CACHE, 0 }, /* a resumed session would speak for the identity of before */
+    { CURLOPT_SSL_SESSIONID_CACHE, 0 }, /* a resumed session would use the previous identity */
     { CURLOPT_UPLOAD_BUFFERSIZE, 16384 },
 };
 
@@ -196,7 +196,7 @@ static bool set_callbacks(struct transfer *t)
     bool ok = true;
 
     ok &= curl_easy_setopt(e, CURLOPT_PRIVATE, t) == CURLE_OK;
-    ok &= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->words) == CURLE_OK;
+    ok &= curl_easy_setopt(e, CURLOPT_ERRORBUFFER, t->message) == CURLE_OK;
     ok &= curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, transfer_on_data) == CURLE_OK;
     ok &= curl_easy_setopt(e, CURLOPT_WRITEDATA, t) == CURLE_OK;
     ok &= curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, transfer_may_send) == CURLE_OK;
@@ -210,7 +210,7 @@ static bool set_fixed(struct transfer *t)
     bool ok = set_callbacks(t);
 
     /* Wait for a connection that can be shared instead of opening another, but only when the server is known
-     * to speak HTTP/2. With HTTP/1.1, libcurl 8 starts one waiting transfer when the first connection turns
+     * to support HTTP/2. With HTTP/1.1, libcurl 8 starts one waiting transfer when the first connection turns
      * out not to be shareable, and the next only when a transfer ends: watches would wait forever. */
     ok &= curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->client->has_http2 ? 1L : 0L) == CURLE_OK;
 
@@ -260,7 +260,7 @@ static bool set_target(struct transfer *t)
     return !url.failed && curl_easy_setopt(t->easy, CURLOPT_URL, buf_cstr(&url)) == CURLE_OK;
 }
 
-/* Only lists are worth it: servers do not compress what is small. */
+/* Only for lists: servers do not compress small answers. */
 static bool set_compression(struct transfer *t)
 {
     if (t->attempt->request->verb != CLIENT_LIST)
@@ -279,7 +279,7 @@ static bool set_headers(struct transfer *t)
     bool ok = true;
 
     ok &= http_add_header(&t->headers, "Accept", q->accept ? q->accept : form);
-    ok &= http_add_header(&t->headers, "Expect", ""); /* else large bodies would wait for a word */
+    ok &= http_add_header(&t->headers, "Expect", ""); /* otherwise large bodies would wait for 100 Continue */
     if (c->server.host)
         ok &= http_add_header(&t->headers, "Host", c->server.host);
     ok &= http_credentials_add_headers(&c->credentials, &t->headers);
@@ -299,13 +299,13 @@ struct transfer *transfer_free(struct transfer *t)
 {
     if (!t)
         return NULL;
-    if (t->client->teller == t)
-        t->client->teller_is_gone = true;
+    if (t->client->reporting == t)
+        t->client->reporting_is_gone = true;
     if (t->is_ready)
         TAILQ_REMOVE(&t->client->ready, t, link);
     timer_disarm(&t->quiet);
     if (t->easy) {
-        (void)curl_multi_remove_handle(t->multi->curl, t->easy); /* one that was not added stays as it is */
+        (void)curl_multi_remove_handle(t->multi->curl, t->easy); /* no effect on one that was not added */
         curl_easy_cleanup(t->easy);
     }
     curl_slist_free_all(t->headers);

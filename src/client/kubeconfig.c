@@ -1,8 +1,9 @@
+/* Parses and merges kubeconfig files. Messages that kubectl has too are word for word the same. The size of a
+ * file and the number of files are bounded. */
 #include "client/kubeconfig.h"
 
 #include <assert.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "api/yaml.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "client/complaints.h"
+#include "client/error_list.h"
 #include "io/file.h"
 #include "io/path.h"
 
@@ -19,7 +20,7 @@
 
 static const struct {
     const char *plural;
-    const char *singular; /* also the member that holds an entry's body */
+    const char *singular; /* also the member with an entry's body */
 } lists[] = {
     [KUBECONFIG_CLUSTERS] = { "clusters", "cluster" },
     [KUBECONFIG_USERS] = { "users", "user" },
@@ -34,21 +35,16 @@ const char *kubeconfig_list_singular(enum kubeconfig_list list)
 
 /* --- One text --- */
 
-/* What is absent and what is null say the same: nothing. */
-static bool is_nothing(const struct json *d, json_ref v)
-{
-    return json_type(d, v) == JSON_NONE || json_type(d, v) == JSON_NULL;
-}
-
 static int check_type(const struct json *d, json_ref v, enum json_type expected, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(1024);
+    enum json_type type = json_type(d, v);
 
-    if (is_nothing(d, v) || json_type(d, v) == expected)
+    if (type == JSON_NONE || type == JSON_NULL || type == expected) /* null means the same as absent */
         return 0;
     json_path_text(d, v, &path);
     return error_set(err, ERR_INVALID, "%s: expected %s, found %s", path.len ? buf_cstr(&path) : "the file",
-                     json_type_name(expected), json_type_name(json_type(d, v)));
+                     json_type_name(expected), json_type_name(type));
 }
 
 /* [{name: ..., cluster: {...}}, ...] */
@@ -67,7 +63,7 @@ static int check_list(const struct json *d, json_ref root, enum kubeconfig_list 
     return r;
 }
 
-/* A file of something else is most likely the wrong file. A file that does not say is taken at its word. */
+/* A file of another kind is most likely the wrong file. A file without a kind is accepted. */
 static int check_header(const struct json *d, json_ref root, struct error *err)
 {
     static const char *const rows[][2] = { { "apiVersion", "v1" }, { "kind", "Config" } };
@@ -80,7 +76,7 @@ static int check_header(const struct json *d, json_ref root, struct error *err)
             return r;
         if (json_text(d, v).len && !json_is_string(d, v, rows[i][1]))
             return error_set(err, ERR_INVALID, "%s: expected \"%s\", found %s", rows[i][0], rows[i][1],
-                             quote(quoted, sizeof quoted, json_text(d, v)));
+                             quote_text(quoted, sizeof quoted, json_text(d, v)));
     }
     return 0;
 }
@@ -98,8 +94,8 @@ static int check_shape(const struct json *d, json_ref root, struct error *err)
     return r;
 }
 
-/* Leaves *ret at 0 for a text without a document, which is a config that says nothing. */
-static int parse(struct json *d, struct str text, json_ref *ret, struct error *err)
+/* Leaves *ret at 0 for a text without a document, which is an empty config. */
+static int parse_document(struct json *d, struct str text, json_ref *ret, struct error *err)
 {
     _cleanup_(yaml_reader_free_p) struct yaml_reader *reader = NULL;
     struct yaml_doc doc = { 0 }, more;
@@ -110,7 +106,7 @@ static int parse(struct json *d, struct str text, json_ref *ret, struct error *e
     if (r > 0)
         r = yaml_reader_next(reader, d, &more, err);
     if (r > 0)
-        return error_set(err, ERR_INVALID, "line %u: a second document where one was expected", more.line);
+        return error_set(err, ERR_INVALID, "line %u: unexpected second document", more.line);
     if (r == 0)
         *ret = doc.root;
     return r;
@@ -129,7 +125,7 @@ static int file_fill(struct kubeconfig_file *f, const char *path, struct str tex
     f->path = strdup(path);
     if (!f->path)
         return error_no_memory(err);
-    r = parse(&f->doc, text, &f->root, err);
+    r = parse_document(&f->doc, text, &f->root, err);
     return r < 0 ? r : check_shape(&f->doc, f->root, err);
 }
 
@@ -218,7 +214,7 @@ static bool listing_has(const struct listing *l, struct str path)
     return false;
 }
 
-/* Splits at ':'; each path once, where it stood first. */
+/* Splits at ':'; each path once, at its first position. */
 static int listing_split(const char *text, struct arena *a, struct listing *l, struct error *err)
 {
     struct str rest = str_of(text);
@@ -250,7 +246,7 @@ int kubeconfigs_read_listed(struct kubeconfigs *k, const char *paths, struct err
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(LISTING_BYTES_MAX);
     struct listing l = { 0 };
-    struct complaints bad = { 0 };
+    struct error_list bad = { 0 };
     size_t missing = 0;
     int r = listing_split(paths, &a, &l, err);
 
@@ -264,14 +260,14 @@ int kubeconfigs_read_listed(struct kubeconfigs *k, const char *paths, struct err
         if (r == -ERR_NOT_FOUND)
             missing++;
         else if (r < 0)
-            complaints_add(&bad, "error loading config file \"%s\": %s", l.paths[i], why.msg);
+            error_list_add(&bad, "error loading config file \"%s\": %s", l.paths[i], why.msg);
     }
     if (l.count > 0 && missing == l.count)
         warn_of_missing(&l);
-    return complaints_check(&bad, "", err);
+    return error_list_check(&bad, "", err);
 }
 
-/* --- Questions --- */
+/* --- Queries --- */
 
 struct str kubeconfigs_current_context(const struct kubeconfigs *k)
 {
@@ -296,7 +292,7 @@ static int find_in_file(const struct kubeconfig_file *f, enum kubeconfig_list li
             continue;
         if (found)
             return error_set(err, ERR_INVALID, "error loading config file \"%s\": duplicate name %s in %s",
-                             f->path, quote(quoted, sizeof quoted, name), lists[list].plural);
+                             f->path, quote_text(quoted, sizeof quoted, name), lists[list].plural);
         found = item;
     }
     if (!found)

@@ -1,9 +1,9 @@
-/* Kubeconfig files, read and seen as one.
+/* Kubeconfig files, read and merged.
  *
- * Nothing is copied together: the files stay apart, in order, and a question goes to one after the other. So
- * the first file that has an entry of a name has all of it, and fields of two entries never mix. A question
- * costs a walk over the entries. A file is at most KUBECONFIG_FILE_BYTES_MAX, with its YAML aliases written
- * out too. */
+ * The files are not merged in memory: they stay separate, in order, and a lookup searches one after the
+ * other. So the first file that has an entry of a name defines all of it, and fields of two entries are never
+ * mixed. A lookup costs a walk over the entries. A file is at most KUBECONFIG_FILE_BYTES_MAX, with its YAML
+ * aliases expanded too. */
 #ifndef BERTH_CLIENT_KUBECONFIG_H
 #define BERTH_CLIENT_KUBECONFIG_H
 
@@ -29,7 +29,7 @@ enum kubeconfig_list {
 struct kubeconfig_file {
     char *path; /* absolute */
     struct json doc;
-    json_ref root; /* an object, or 0 for a file that says nothing */
+    json_ref root; /* an object, or 0 for an empty file */
 };
 
 struct kubeconfigs {
@@ -38,7 +38,7 @@ struct kubeconfigs {
 
 struct kubeconfig_entry {
     const struct kubeconfig_file *file;
-    json_ref body; /* an object, or 0 for an entry that says nothing */
+    json_ref body; /* an object, or 0 for an empty entry */
     enum kubeconfig_list list;
     struct str name;
 };
@@ -46,11 +46,11 @@ struct kubeconfig_entry {
 /* All zeroes is an empty set. */
 void kubeconfigs_done(struct kubeconfigs *k);
 
-/* Adds a file's text behind the others. The path is absolute and is not touched. */
+/* Appends a file's text. The path is absolute and is not opened. */
 int kubeconfigs_add(struct kubeconfigs *k, const char *path, struct str text, struct error *err);
 
-/* From the file that was named, which must be there; from a list with ':' between, whose missing files are
- * passed over, with a warning in the log when none is there; from a file that need not be there. */
+/* Read the named file, which must exist; a ':'-separated list, whose missing files are skipped, with a
+ * warning in the log when all are missing; a file that may be missing. */
 int kubeconfigs_read_named(struct kubeconfigs *k, const char *path, struct error *err);
 int kubeconfigs_read_listed(struct kubeconfigs *k, const char *paths, struct error *err);
 int kubeconfigs_read_if_there(struct kubeconfigs *k, const char *path, struct error *err);
@@ -63,11 +63,11 @@ int kubeconfigs_find(const struct kubeconfigs *k, enum kubeconfig_list list, str
 /* "cluster", "user", "context". */
 const char *kubeconfig_list_singular(enum kubeconfig_list list);
 
-/* The path as seen from the file: a relative one starts in the file's directory. */
+/* The path as seen from the file: a relative one is relative to the file's directory. */
 const char *kubeconfig_resolve(const struct kubeconfig_file *f, struct str path, struct arena *a);
 
-/* io_read_file() up to KUBECONFIG_FILE_BYTES_MAX; the common failures in the words that people know from
- * other clients: "open FILE: no such file or directory". */
+/* io_read_file() up to KUBECONFIG_FILE_BYTES_MAX; common failures have the text that users know from kubectl:
+ * "open FILE: no such file or directory". */
 int kubeconfig_read_file(const char *path, struct buf *ret, struct error *err);
 
 #endif

@@ -1,3 +1,8 @@
+/* Creates, starts and stops the components of a process, with the caches, worker pools and plugins that their
+ * rows of the table need.
+ *
+ * Every cache is opened once, for all components that read it. Components are created and started in the
+ * order of the table and stopped in the opposite order. */
 #include "daemon/components.h"
 
 #include <assert.h>
@@ -14,24 +19,26 @@
 #include "plugins/flex/prober.h"
 #include "plugins/registry.h"
 
-/* How often the caches are looked at until they are there, and how often it is said what is missing. */
+/* Interval of checks whether the caches are synced: an eighth of the time waited so far, within these bounds,
+ * so that a server that is away for long costs little. And of the log message that names a missing one. */
 #define SYNC_POLL_NS (20 * NS_PER_MS)
-#define SYNC_SAY_NS (10 * NS_PER_S)
+#define SYNC_POLL_NS_MAX (500 * NS_PER_MS)
+#define SYNC_LOG_NS (10 * NS_PER_S)
 
 #define COMPONENTS_MAX 16
-/* Data, root, static pods, drivers, and the end. */
+/* Data, root, static pods, drivers, and the terminating NULL. */
 #define OWN_DIRS_MAX 5
 
-/* Claims and pods that are counted at once when the server is ready. */
+/* Most claims and pods that are counted at once for the ready message. */
 #define COUNTED_MAX 20000
 
 #define CANNOT_MOUNT_BYTES (IO_USER_NAME_BYTES + 80)
 
-/* A row of the table at work. */
+/* A component of this process. */
 struct running {
     const struct component *row;
     struct component_env env;
-    struct flex_prober *flex; /* NULL: there are no drivers */
+    struct flex_prober *flex; /* NULL: no drivers */
     void *component;
 };
 
@@ -39,15 +46,16 @@ struct components {
     struct components_options o;
     const char *own_dirs[OWN_DIRS_MAX];
     VEC(const char *) parent_dirs;
-    struct guard_dirs dirs; /* the two above */
+    struct guard_dirs dirs; /* own_dirs and their number */
     char cannot_mount[CANNOT_MOUNT_BYTES];
-    uint64_t kinds, kinds_optional; /* of all that run */
+    uint64_t kinds, kinds_optional; /* of all components of this process */
     struct informers *informers;
-    struct informer *caches[KIND_COUNT]; /* NULL: nobody reads it */
+    struct informer *caches[KIND_COUNT]; /* NULL: no component reads the kind */
     struct running running[COMPONENTS_MAX];
     size_t count;
     struct timer timer;
-    uint64_t say_at_ns;
+    uint64_t began_ns; /* to wait for the caches */
+    uint64_t log_at_ns;
 };
 
 /* --- Caches --- */
@@ -68,7 +76,7 @@ static void check_synced(void *ctx)
 {
     struct components *c = ctx;
     const char *missing = components_missing(c);
-    uint64_t now_ns = loop_now_ns(c->o.part.loop);
+    uint64_t now_ns = loop_now_ns(c->o.part.loop), delay_ns = (now_ns - c->began_ns) / 8;
     size_t objects = 0;
 
     if (!missing) {
@@ -78,14 +86,15 @@ static void check_synced(void *ctx)
         c->o.on_synced(c->o.ctx);
         return;
     }
-    if (now_ns >= c->say_at_ns) {
-        log_info("waiting for the caches", LOG_STR("kind", missing));
-        c->say_at_ns = now_ns + SYNC_SAY_NS;
+    if (now_ns >= c->log_at_ns) {
+        log_info("waiting for caches", LOG_STR("kind", missing));
+        c->log_at_ns = now_ns + SYNC_LOG_NS;
     }
-    timer_arm_after(&c->timer, SYNC_POLL_NS);
+    delay_ns = delay_ns < SYNC_POLL_NS ? SYNC_POLL_NS : delay_ns;
+    timer_arm_after(&c->timer, delay_ns < SYNC_POLL_NS_MAX ? delay_ns : SYNC_POLL_NS_MAX);
 }
 
-/* The one place where caches are asked for: those of all components that run. */
+/* The only place that opens caches: those of all components of this process. */
 static int open_caches(struct components *c, struct error *err)
 {
     struct informer_options o = { .loop = c->o.part.loop,
@@ -105,7 +114,7 @@ static int open_caches(struct components *c, struct error *err)
     return r;
 }
 
-/* --- What components need --- */
+/* --- Needs of components --- */
 
 static const char *flex_dir(const struct components *c)
 {
@@ -114,7 +123,7 @@ static const char *flex_dir(const struct components *c)
     return dir ? dir : FLEX_DIR;
 }
 
-/* What no volume is ever reclaimed in, above, or given to a group: host/guard.h. */
+/* Directories in and above which no volume is ever reclaimed or given to a group: host/guard.h. */
 static int find_dirs(struct components *c, struct error *err)
 {
     const struct daemon_settings *s = c->o.settings;
@@ -124,7 +133,7 @@ static int find_dirs(struct components *c, struct error *err)
 
     if (s->data_dir[0])
         c->own_dirs[own++] = s->data_dir;
-    if (s->node.root) /* of a node agent beside this process, too */
+    if (s->node.root) /* also for a node agent in another process */
         c->own_dirs[own++] = s->node.root;
     if (s->node.static_pods)
         c->own_dirs[own++] = s->node.static_pods;
@@ -143,93 +152,77 @@ static int find_dirs(struct components *c, struct error *err)
     return 0;
 }
 
-static void find_mount_right(struct components *c)
-{
-    char user[IO_USER_NAME_BYTES];
-
-    if (!(c->o.parts & DAEMON_NODE) || io_may_mount())
-        return;
-    io_user_name(io_user(), user);
-    (void)snprintf(c->cannot_mount, sizeof c->cannot_mount,
-                   "mounting needs root, and this agent runs as %s (uid %u)", user, (unsigned)io_user());
-}
-
-/* A machine where drivers cannot be looked for does without them. The usual place is not made for them, but
- * used as soon as somebody makes it. */
-static struct flex_prober *open_flex(const struct components *c, struct pool *pool)
+/* Without access to the driver directory the process continues without FlexVolume drivers. The default
+ * directory is not created, but used as soon as it exists. */
+static int open_plugins(const struct components *c, struct running *running, struct error *err)
 {
     bool makes_dir = c->o.settings->controllers.flex_dir != NULL;
     struct host_tools tools = { 0 };
-    struct flex_prober *p = NULL;
-    struct error err;
-
-    if (flex_prober_new(c->o.part.loop, pool, flex_dir(c), makes_dir, &tools, &p, &err) < 0)
-        log_warn("going on without FlexVolume drivers", LOG_STR("dir", flex_dir(c)), LOG_ERR(&err));
-    return p;
-}
-
-static int open_plugins(const struct components *c, struct running *x, struct error *err)
-{
-    const char *complaint;
+    const char *failure;
+    struct error reason;
     int r;
 
-    x->flex = open_flex(c, x->env.pool);
-    r = registry_new(x->row->plugins, x->flex ? flex_prober_of(x->flex) : NULL, &x->env.plugins, err);
+    if (flex_prober_new(c->o.part.loop, running->env.pool, flex_dir(c), makes_dir, &tools, &running->flex,
+                        &reason) < 0)
+        log_warn("cannot watch FlexVolume drivers, continuing without them", LOG_STR("dir", flex_dir(c)),
+                 LOG_ERR(&reason));
+    r = registry_new(running->row->plugins, running->flex ? flex_prober_of(running->flex) : NULL,
+                     &running->env.plugins, err);
     if (r < 0)
         return r;
-    complaint = registry_complaint(x->env.plugins); /* the node agent reports its own */
-    if (complaint[0] && x->row->plugins_failure)
-        return error_set(err, ERR_INVALID, "%s: %s", x->row->plugins_failure, complaint);
+    failure = registry_load_error(running->env.plugins); /* the node agent reports its own errors */
+    if (failure[0] && running->row->plugins_failure)
+        return error_set(err, ERR_INVALID, "%s: %s", running->row->plugins_failure, failure);
     return 0;
 }
 
-static int open_component(struct components *c, struct running *x, struct error *err)
+static int open_component(struct components *c, struct running *running, struct error *err)
 {
-    const struct component *row = x->row;
+    const struct component *row = running->row;
     const char *name = c->o.settings->node.name;
     int r = 0;
 
-    x->env = (struct component_env){ .part = c->o.part,
-                                     .settings = c->o.settings,
-                                     .dirs = &c->dirs,
-                                     .host = c->o.host,
-                                     .node_name = name ? name : c->o.host,
-                                     .cannot_mount = c->cannot_mount[0] ? c->cannot_mount : NULL,
-                                     .streams_lists = c->o.streams_lists };
-    x->env.part.informers = c->informers;
-    x->env.reclaim_node = c->o.parts & DAEMON_NODE ? x->env.node_name : NULL;
+    running->env = (struct component_env){ .part = c->o.part,
+                                           .settings = c->o.settings,
+                                           .dirs = &c->dirs,
+                                           .host = c->o.host,
+                                           .node_name = name ? name : c->o.host,
+                                           .cannot_mount = c->cannot_mount[0] ? c->cannot_mount : NULL,
+                                           .streams_lists = c->o.streams_lists };
+    running->env.part.informers = c->informers;
+    running->env.reclaim_node = c->o.parts & DAEMON_NODE ? running->env.node_name : NULL;
     if (row->workers)
-        r = pool_new(c->o.part.loop, row->workers, row->queue_max, &x->env.pool, err);
+        r = pool_new(c->o.part.loop, row->workers, row->queue_max, &running->env.pool, err);
     if (r == 0 && row->plugins)
-        r = open_plugins(c, x, err);
-    return r < 0 ? r : row->new (&x->env, &x->component, err);
+        r = open_plugins(c, running, err);
+    return r < 0 ? r : row->new (&running->env, &running->component, err);
 }
 
-/* --- Life --- */
-
-static void select_components(struct components *c)
-{
-    for (const struct component *row = daemon_components; row->name; row++) {
-        if (!(row->part & c->o.parts) || (row->is_wanted && !row->is_wanted(c->o.settings)))
-            continue;
-        assert(c->count < COMPONENTS_MAX);
-        c->running[c->count++].row = row;
-        c->kinds |= row->kinds;
-        c->kinds_optional |= row->kinds_optional;
-    }
-}
+/* --- Lifecycle --- */
 
 int components_new(const struct components_options *o, struct components **ret, struct error *err)
 {
     _cleanup_(components_free_p) struct components *c = calloc(1, sizeof *c);
+    char user[IO_USER_NAME_BYTES];
     int r;
 
     if (!c)
         return error_no_memory(err);
     c->o = *o;
     timer_init(&c->timer, o->part.loop, check_synced, c);
-    select_components(c);
-    find_mount_right(c);
+    for (const struct component *row = daemon_components; row->name; row++) {
+        if (!(row->part & o->parts) || (row->is_wanted && !row->is_wanted(o->settings)))
+            continue;
+        assert(c->count < COMPONENTS_MAX);
+        c->running[c->count++].row = row;
+        c->kinds |= row->kinds;
+        c->kinds_optional |= row->kinds_optional;
+    }
+    if (o->parts & DAEMON_NODE && !io_may_mount()) {
+        io_user_name(io_user(), user);
+        (void)snprintf(c->cannot_mount, sizeof c->cannot_mount,
+                       "mounting needs root, and this agent runs as %s (uid %u)", user, (unsigned)io_user());
+    }
     r = find_dirs(c, err);
     if (r == 0)
         r = open_caches(c, err);
@@ -238,7 +231,8 @@ int components_new(const struct components_options *o, struct components **ret, 
     if (r < 0)
         return r;
     informers_start(c->informers);
-    c->say_at_ns = loop_now_ns(o->part.loop) + SYNC_SAY_NS;
+    c->began_ns = loop_now_ns(o->part.loop);
+    c->log_at_ns = c->began_ns + SYNC_LOG_NS;
     timer_arm_after(&c->timer, 0);
     *ret = TAKE(c);
     return 0;
@@ -277,7 +271,7 @@ void components_start(struct components *c)
         c->running[i].row->start(c->running[i].component);
 }
 
-/* --- What they know --- */
+/* --- State for explanations --- */
 
 struct why_world components_world(const struct components *c)
 {
@@ -296,6 +290,16 @@ struct why_world components_world(const struct components *c)
         if (c->running[i].row->explain)
             c->running[i].row->explain(c->running[i].component, &w);
     return w;
+}
+
+const char *components_check(const struct components *c, bool is_thorough)
+{
+    const char *wrong = NULL;
+
+    for (size_t i = 0; c && i < c->count && !wrong; i++)
+        if (c->running[i].row->check)
+            wrong = c->running[i].row->check(c->running[i].component, is_thorough);
+    return wrong;
 }
 
 void components_count_waiting(const struct components *c, struct server_status *s)

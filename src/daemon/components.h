@@ -1,9 +1,9 @@
-/* The components of a process: controllers, scheduler, node agent, as selected from one table, with the
+/* The components of a process: controllers, scheduler and node agent, selected from one table, with the
  * caches, workers and plugins that they need.
  *
- * The same in front of the server in this process and of any other: only the client differs. The order of a
- * life: components_new() makes each in the order of the table and lets the caches fill, components_start()
- * lets them work, components_free() ends them in the opposite order. */
+ * They work the same way against the API server in this process and against any other: only the client
+ * differs. Lifecycle: components_new() creates them in the order of the table and starts the caches,
+ * components_start() starts the work, components_free() stops them in the opposite order. */
 #ifndef BERTH_DAEMON_COMPONENTS_H
 #define BERTH_DAEMON_COMPONENTS_H
 
@@ -14,11 +14,10 @@
 #include "api/json.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/str.h"
 #include "host/guard.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "plugins/plugin.h"
-#include "why/world.h"
+#include "why/why_world.h"
 
 struct components;
 struct daemon_settings;
@@ -28,7 +27,7 @@ struct server_status;
 
 /* --- The table --- */
 
-/* Parts of a server that can be left out, and that can be programs of their own. */
+/* Parts of a server that can be left out with --without, and that can run as separate programs. */
 enum {
     DAEMON_CONTROLLERS = 1 << 0,
     DAEMON_SCHEDULER = 1 << 1,
@@ -37,7 +36,7 @@ enum {
 
 /* A program is a selection of components. */
 struct daemon_program {
-    const char *name; /* of its verb */
+    const char *name; /* of the verb */
     unsigned parts;
     bool has_server; /* the API server runs in the same process */
 };
@@ -46,21 +45,22 @@ extern const struct daemon_program daemon_serve;
 extern const struct daemon_program daemon_controllers;
 extern const struct daemon_program daemon_scheduler;
 extern const struct daemon_program daemon_node;
-/* Those that are one part, NULL at the end; the part has the program's name. */
+/* Programs with exactly one part, terminated by NULL; the part has the program's name. */
 extern const struct daemon_program *const daemon_parts[];
 
-/* What a component is made from. */
+/* Arguments of a component's new(). */
 struct component_env {
-    struct part_options part; /* informers included */
+    struct component_deps part; /* including the informers */
     const struct daemon_settings *settings;
-    struct pool *pool;               /* of its own; NULL unless the row has workers */
-    struct plugin_registry *plugins; /* of its own; NULL unless the row names any */
-    const struct guard_dirs *dirs;   /* what no volume is ever reclaimed in, above, or given to a group */
+    struct pool *pool;               /* owned by the component; NULL unless the row has workers */
+    struct plugin_registry *plugins; /* owned by the component; NULL unless the row names any */
+    const struct guard_dirs
+        *dirs; /* directories in and above which no volume is ever reclaimed or given to a group */
     const char *node_name;
     const char *host;
-    const char *reclaim_node; /* volumes of other nodes are not reclaimed here; NULL: there is no node */
-    const char *cannot_mount; /* why this process cannot; NULL: it can */
-    bool streams_lists;       /* informer.h */
+    const char *reclaim_node; /* volumes of other nodes are not reclaimed here; NULL: no node */
+    const char *cannot_mount; /* why this process cannot mount; NULL: it can */
+    bool streams_lists;       /* see informer.h */
 };
 
 /* A kind in the sets of a row. */
@@ -68,74 +68,79 @@ struct component_env {
 
 struct component {
     const char *name;
-    unsigned part;           /* DAEMON_*: whose it is */
-    uint64_t kinds;          /* that it reads: cached, and waited for before it starts */
-    uint64_t kinds_optional; /* the same, but a server may not have them */
-    const char *lease;       /* held by whoever may run it, with --leader-elect; NULL: every process may */
-    /* The section of a file of settings that is for it, and who reads it; NULL: it has flags only. */
+    unsigned part;           /* DAEMON_*: the part it belongs to */
+    uint64_t kinds;          /* kinds that it reads: cached, and synced before it starts */
+    uint64_t kinds_optional; /* the same, for kinds that a server may not have */
+    const char *lease;       /* lease that must be held to run it, with --leader-elect; NULL: none */
+    /* Its section of the configuration file and the function that reads it; NULL: it has only flags. */
     const char *section;
     int (*read_section)(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err);
-    /* What it needs of the process: workers, and how much may wait for them; plugins, to which those found
-     * in the directory of FlexVolume drivers are added. */
+    /* What it needs: worker threads and the length of their queue; plugins, to which those found in the
+     * directory of FlexVolume drivers are added. */
     size_t workers;
     size_t queue_max;
     const struct volume_plugin *const *plugins;
-    const char *plugins_failure; /* a plugin that does not load ends the start, in these words; NULL: it is
-                                    left out */
+    const char *plugins_failure; /* error if a plugin does not load; NULL: it is left out */
     /* NULL: always. */
     bool (*is_wanted)(const struct daemon_settings *s);
     int (*new)(const struct component_env *env, void **ret, struct error *err);
     void (*start)(void *component);
     void (*stop)(void *component); /* and frees it */
-    /* Adds what it knows to the world of explanations; NULL: nothing. */
+    /* Adds its state to the world of explanations; NULL: nothing. */
     void (*explain)(void *component, struct why_world *w);
+    /* NULL when its state in memory is consistent, otherwise a description of the error; is_thorough: at any
+     * cost. */
+    const char *(*check)(const void *component, bool is_thorough);
 };
 
-/* Ends with a NULL name. */
+/* Terminated by a NULL name. */
 extern const struct component daemon_components[];
 
-/* The lease of the components of these parts; NULL: there is none. */
+/* The lease of the components of these parts; NULL: none. */
 const char *daemon_lease(unsigned parts);
-/* Reads a section of a file of settings: 0 when no component of the program has one of that name, 1 when it
- * is read, or -ERR_*. */
+/* Reads a section of the configuration file: 0 when no component of the program has a section of that name, 1
+ * when it was read, or -ERR_*. */
 int daemon_read_section(const struct daemon_program *p, const char *name, const struct json *d,
                         json_ref section, struct daemon_settings *s, struct error *err);
 
-/* --- Those of a process --- */
+/* --- The components of a process --- */
 
 struct components_options {
     unsigned parts;
-    struct part_options part;               /* but for the informers */
-    const struct daemon_settings *settings; /* checked; outlives the components, as the rest */
-    const char *host;                       /* of this machine */
-    bool streams_lists;                     /* informer.h */
-    /* Of explanations: why_world's. NULL: without events. */
+    struct component_deps part;             /* except the informers */
+    const struct daemon_settings *settings; /* checked; must outlive the components, as all of these */
+    const char *host;                       /* name of this machine */
+    bool streams_lists;                     /* see informer.h */
+    /* For explanations, as in why_world. NULL: without events. */
     void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
                        void *fn_ctx);
     void *events_ctx;
-    /* The caches are filled: components_start() may follow. On the loop, once. */
+    /* The caches are synced: components_start() may follow. Called once, on the loop. */
     void (*on_synced)(void *ctx);
     void *ctx;
 };
 
 int components_new(const struct components_options *o, struct components **ret, struct error *err);
-/* Ends them: nothing is sent from here on, and nobody hears of what plugins have begun, which goes on on its
- * workers. Only components_free() may follow. Takes NULL; always returns its argument. */
+/* Stops them: nothing is sent from here on. Operations that plugins have begun continue on their workers, and
+ * their results are dropped. Only components_free() may follow. Accepts NULL; always returns its argument. */
 struct components *components_stop(struct components *c);
-/* Waits for the workers. Takes NULL. */
+/* Waits for the workers. Accepts NULL. */
 struct components *components_free(struct components *c);
 DEFINE_CLEANUP(struct components, components_free)
 
-/* The work begins: after on_synced, and where there is an election, won. */
+/* Starts the work: after on_synced and, with leader election, after the lease is acquired. */
 void components_start(struct components *c);
 
-/* The name of the first kind whose cache is not filled yet; NULL when all are. */
+/* The name of the first kind whose cache is not synced; NULL when all are. */
 const char *components_missing(const struct components *c);
-/* What they know, for explanations and for questions to one of them; valid until they stop. Takes NULL:
- * nothing is known then. */
+/* Their state, for explanations and for requests to one of them; valid until they stop. Accepts NULL: the
+ * world is empty then. */
 struct why_world components_world(const struct components *c);
-/* Counts what waits, and names the CSI drivers. Nothing is counted where there are too many objects for one
- * turn of the loop. The caches must be filled. */
+/* NULL when the state of each component is consistent, otherwise a description of the error. For the
+ * simulator. Accepts NULL. */
+const char *components_check(const struct components *c, bool is_thorough);
+/* Counts pending claims and pods, and names the CSI drivers. Counts nothing if there are too many objects for
+ * one step of the loop. The caches must be synced. */
 void components_count_waiting(const struct components *c, struct server_status *s);
 
 #endif

@@ -1,3 +1,7 @@
+/* Starts, runs and stops a program: opens everything in the order of struct daemon, runs the loop until a
+ * signal or a failure, and closes in the opposite order.
+ *
+ * A stop takes at most STOP_NS, plus the time to close the store; workers that hang are abandoned. */
 #include "daemon/daemon.h"
 
 #include <signal.h>
@@ -14,13 +18,13 @@
 #include "scheduler/scheduler.h"
 #include "why/events.h"
 
-/* From the signal to the end: what is still under way then is cut off. */
+/* Time limit of a stop: requests that are still in flight then are dropped. */
 #define STOP_NS (4 * NS_PER_S)
 #define STOP_POLL_NS (20 * NS_PER_MS)
 
 /* --- Stopping --- */
 
-/* Lets what is under way come to its end, for a while. */
+/* Waits a limited time until requests in flight have ended. */
 static void await_end(void *ctx)
 {
     struct daemon *d = ctx;
@@ -43,7 +47,7 @@ void daemon_stop(struct daemon *d)
         return;
     d->is_stopping = true;
     report_stopping(d);
-    stop_components(d); /* what they have sent is carried out */
+    stop_components(d); /* requests already sent are completed */
     embedded_stop(&d->embedded);
     remote_stop(&d->remote);
     d->stop_at_ns = loop_now_ns(d->loop) + STOP_NS;
@@ -95,8 +99,8 @@ static int open_components(struct daemon *d, const struct server_version *versio
     return components_new(&o, &d->components, err);
 }
 
-/* A server of Berth may run the same part itself: two sets of controllers would work against each other.
- * Another scheduler has pods of its own. */
+/* A Berth server may run the same part itself: two sets of controllers would work against each other. A
+ * second scheduler is fine, it schedules only pods that name it. */
 static int check_server_parts(const struct daemon *d, const struct server_status *status, struct error *err)
 {
     const char *part = d->program->name, *scheduler = d->settings->scheduler_name;
@@ -169,7 +173,7 @@ static int open_monitor(struct daemon *d, struct error *err)
     return r == 0 && o.address ? monitor_new(&o, &d->monitor, err) : r;
 }
 
-/* With the API server that a kubeconfig names; the components follow when it has answered. */
+/* With the API server that a kubeconfig names; the components are opened when it has answered. */
 static int open_beside_server(struct daemon *d, struct error *err)
 {
     int r;
@@ -181,7 +185,7 @@ static int open_beside_server(struct daemon *d, struct error *err)
     return r < 0 ? r : open_monitor(d, err);
 }
 
-static int start(struct daemon *d, struct error *err)
+static int daemon_open(struct daemon *d, struct error *err)
 {
     int r = open_process(d, err);
 
@@ -190,7 +194,7 @@ static int start(struct daemon *d, struct error *err)
     return r < 0 ? r : report_supervise(d, err);
 }
 
-static void run(struct daemon *d)
+static void daemon_loop(struct daemon *d)
 {
     if (d->program->has_server) {
         log_info("serving", LOG_STR("address", http_address(d->embedded.http)),
@@ -205,8 +209,8 @@ static void run(struct daemon *d)
     loop_run(d->loop);
 }
 
-/* The end of every program, whether it ran or could not start. The store is closed before workers are waited
- * for; those that hang are abandoned, and then what they may see is not freed: true. */
+/* Ends every program, whether it ran or could not start. The store is closed before workers are awaited;
+ * workers that hang are abandoned, and memory that they may read is not freed then: returns true. */
 static bool close_all(struct daemon *d)
 {
     timer_disarm(&d->stop_timer);
@@ -234,9 +238,9 @@ int daemon_run(const struct daemon_program *p, const struct daemon_settings *s, 
     int r = p->has_server ? daemon_data_dir_check(s->data_dir, err) : 0;
 
     if (r == 0)
-        r = start(&d, err);
+        r = daemon_open(&d, err);
     if (r == 0)
-        run(&d);
+        daemon_loop(&d);
     ret->has_abandoned = close_all(&d);
     ret->has_failed = d.has_failed;
     return r;

@@ -1,4 +1,4 @@
-/* A running program: what daemon.c starts and stops, and report.c speaks of. */
+/* State of a running program, shared by daemon.c, embedded.c, remote.c and report.c. */
 #ifndef BERTH_DAEMON_DAEMON_INT_H
 #define BERTH_DAEMON_DAEMON_INT_H
 
@@ -19,7 +19,7 @@
 #include "machinery/leader.h"
 #include "machinery/server_version.h"
 
-/* The API server in this process, in the order it is made. */
+/* The API server in this process, in the order of creation. */
 struct embedded {
     struct store_counts store_counts;
     struct store *store;
@@ -29,35 +29,36 @@ struct embedded {
     struct http *http;
     struct apiserver *server;
     struct pki_renewal *renewal;
-    struct client *client;                                   /* of the components */
-    char reachable[HOST_FACT_BYTES];                         /* as --listen, but never "all addresses" */
-    char advertised[HOST_FACT_BYTES + SOCKET_ADDRESS_BYTES]; /* the same with the port that it really has */
+    struct client *client;           /* used by the components */
+    char reachable[HOST_FACT_BYTES]; /* as --listen, but never a wildcard address */
+    char advertised[HOST_FACT_BYTES +
+                    SOCKET_ADDRESS_BYTES]; /* the same with the port that it really listens on */
 };
 
-#define REMOTE_SAID_BYTES 256
+#define REMOTE_TEXT_BYTES 256
 
 /* Another API server, and the lease of this process there. */
 struct remote {
     struct client_config config;
     struct client_metrics *counts;
-    struct client *client; /* of the components */
-    struct client *own;    /* of the process: its lease */
-    /* The question for the version, asked until it is answered; then the one for the status. */
+    struct client *client; /* used by the components */
+    struct client *own;    /* used by the process itself: its lease */
+    /* The request for the version, repeated until it is answered; then the request for the status. */
     struct client_call call;
     struct timer retry_timer;
     struct rng rng;
     unsigned failures;
     struct server_version version;
     char identity[IO_HOST_NAME_BYTES + UID_BYTES];
-    struct recorder *recorder; /* of the lease's events */
-    struct leader *leader;     /* NULL: nobody is elected */
-    struct timer look_timer;
-    char said_holder[REMOTE_SAID_BYTES];
-    char said_trouble[REMOTE_SAID_BYTES];
-    uint64_t flush_until_ns; /* 0: the term is not over yet */
+    struct recorder *recorder; /* events of the lease */
+    struct leader *leader;     /* NULL: no leader election */
+    struct timer lease_timer;
+    char logged_holder[REMOTE_TEXT_BYTES];
+    char logged_reason[REMOTE_TEXT_BYTES];
+    uint64_t flush_until_ns; /* 0: the leader has not stopped yet */
 };
 
-/* What runs, in the order it is made. */
+/* The state of a program, in the order of creation. */
 struct daemon {
     const struct daemon_program *program;
     const struct daemon_settings *settings;
@@ -67,16 +68,16 @@ struct daemon {
     struct metrics *metrics;
     struct embedded embedded; /* zeroed unless the program has the server */
     struct remote remote;     /* zeroed if it has */
-    struct health *health;    /* the same */
+    struct health *health;    /* zeroed if it has */
     struct monitor *monitor;
     struct components *components; /* NULL: none, or the server has not been reached, or they were stopped */
-    struct components *stopped;    /* whose workers may not have ended */
+    struct components *stopped;    /* stopped, but their workers may still run */
     struct supervised supervised;
     struct timer stop_timer;
     uint64_t stop_at_ns;
     bool is_stopping;
-    bool has_failed; /* the log says why */
-    /* Of the ready message of a server. */
+    bool has_failed; /* the reason is in the log */
+    /* For the ready message of a server. */
     struct timer ready_timer;
     uint64_t ready_until_ns;
     char url[sizeof "https://" + SOCKET_ADDRESS_BYTES];
@@ -85,52 +86,52 @@ struct daemon {
     char user[IO_USER_NAME_BYTES];
 };
 
-/* Ends the process: everything that runs is asked to stop, and has a while for it. */
+/* Stops the process: everything is asked to stop, and has up to 4 seconds. */
 void daemon_stop(struct daemon *d);
-/* The server has answered. status: what it says of itself; empty when it does not. */
+/* The server has answered. status: its /status; empty when it has none. */
 void daemon_reached(struct daemon *d, const struct server_status *status);
 
 /* --- embedded.c --- */
 
-/* To be closed after a failure, too, as the others below. */
+/* Must be closed after a failure too, as the others below. */
 int embedded_open(struct daemon *d, struct error *err);
 void embedded_close(struct embedded *s);
-/* Takes no more requests; those under way come to their end. */
+/* Accepts no more requests; those in flight are completed. */
 void embedded_stop(struct embedded *s);
 bool embedded_is_quiet(const struct embedded *s);
 
-/* --- remote.c; a zeroed one is over --- */
+/* --- remote.c; a zeroed one counts as stopped --- */
 
-/* Reads the configuration and asks nobody anything. */
+/* Reads the kubeconfig and sends nothing. */
 int remote_open(struct daemon *d, struct error *err);
 void remote_close(struct remote *c);
-/* Asks for the server's version, again and again, until it answers, then for the status of a server of Berth:
- * daemon_reached() follows once. What goes wrong is logged. ctx: the daemon. */
+/* Requests the server's version, with retries, until it answers, then the status of a Berth server:
+ * daemon_reached() follows once. Failures are logged. ctx: the daemon. */
 void remote_reach(void *ctx);
-/* Tries to lead; the components start when it does. */
+/* Tries to acquire the lease; the components start when it is held. */
 void remote_begin(struct daemon *d);
-/* Gives the lease back. */
+/* Releases the lease. */
 void remote_stop(struct remote *c);
-/* The lease is given back, or cannot be, and the last events have gone out, or had their time. */
+/* The lease is released, or cannot be, and the last events were sent, or timed out. */
 bool remote_is_over(const struct daemon *d);
-/* "leading", "standing by: leader is X"; "working" where nobody is elected. */
+/* "leading", "standing by: leader is X"; "working" without leader election. */
 void remote_describe(const struct remote *c, char *ret, size_t ret_bytes);
 
-/* --- report.c: what the process says of itself --- */
+/* --- report.c: health, status and ready message --- */
 
-/* Answers of the servers; ctx is the daemon. */
+/* Responses of the servers; ctx is the daemon. */
 void report_write_stats(void *ctx, struct buf *out);
 int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
                    struct error *err);
 void report_write_status(void *ctx, struct buf *out);
 
-/* The checks of /readyz and its like, for a process without a server. */
+/* The checks of /readyz, /livez and /healthz, for a process without a server. */
 int report_add_checks(struct daemon *d, struct error *err);
-/* Tells the supervisor from now on. */
+/* Notifies the service manager from now on. */
 int report_supervise(struct daemon *d, struct error *err);
-/* Announces a server once its components are ready, or after a while. */
+/* Reports a server as ready when its components are ready, or after a while. */
 int report_await_ready(struct daemon *d, struct error *err);
-/* Nothing but the end is told any more. */
+/* Only the end is reported from now on. */
 void report_stopping(struct daemon *d);
 
 #endif

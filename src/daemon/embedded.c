@@ -1,4 +1,5 @@
-/* The API server in this process: its store, identity, certificates and connections. */
+/* The API server in this process: its store, keys, certificates and listener. Opened in that order and closed
+ * in the opposite order. */
 #include "daemon/daemon_int.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "apiserver/call_http.h"
 #include "apiserver/local_client.h"
 #include "apiserver/pki_renewal.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "http/http.h"
 #include "io/clock.h"
 #include "io/random.h"
@@ -27,7 +28,7 @@ static int open_store(struct daemon *d, struct error *err)
     return r < 0 ? r : store_open_sqlite(d->settings->data_dir, d->loop, &o, &s->store, err);
 }
 
-/* Where others find a server that listens on all addresses: at the machine's address. */
+/* The address of a server that listens on all addresses: the machine's own. */
 static void find_reachable(struct daemon *d)
 {
     struct embedded *s = &d->embedded;
@@ -47,7 +48,7 @@ static int open_identity(struct daemon *d, struct error *err)
     struct embedded *s = &d->embedded;
     struct authenticator_options o = { .clock = clock_system(),
                                        .token_file = d->settings->token_file,
-                                       .facts = store_facts(s->store),
+                                       .lookup = store_lookup(s->store),
                                        .is_insecure = d->settings->is_insecure };
     int r;
 
@@ -89,14 +90,6 @@ static int open_http(struct daemon *d, struct error *err)
     return r;
 }
 
-static const char *advertised_address(struct embedded *s)
-{
-    (void)snprintf(s->advertised, sizeof s->advertised, "%.*s%s",
-                   (int)(strrchr(s->reachable, ':') - s->reachable), s->reachable,
-                   strrchr(http_address(s->http), ':'));
-    return s->advertised;
-}
-
 static int open_server(struct daemon *d, struct error *err)
 {
     struct embedded *s = &d->embedded;
@@ -120,7 +113,9 @@ static int open_server(struct daemon *d, struct error *err)
     if (r < 0)
         return r;
     o.address = http_address(s->http);
-    o.advertised = advertised_address(s);
+    (void)snprintf(s->advertised, sizeof s->advertised, "%.*s%s",
+                   (int)(strrchr(s->reachable, ':') - s->reachable), s->reachable, strrchr(o.address, ':'));
+    o.advertised = s->advertised;
     o.ca_pem = buf_cstr(&s->pki.ca_cert);
     o.server_cert_pem = d->settings->is_insecure ? NULL : buf_cstr(&s->pki.server_cert);
     r = apiserver_new(&o, &s->server, err);
@@ -155,7 +150,7 @@ static int open_renewal(struct daemon *d, struct error *err)
     return pki_renewal_new(&o, &s->renewal, err);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 int embedded_open(struct daemon *d, struct error *err)
 {
@@ -191,7 +186,7 @@ void embedded_close(struct embedded *s)
     s->client = client_free(s->client);
     s->renewal = pki_renewal_free(s->renewal);
     s->http = http_free(s->http);
-    /* Writes under way are answered while the server is there to hear it. */
+    /* Writes in flight are answered while the server still exists. */
     if (s->store)
         store_finish(s->store);
     s->server = apiserver_free(s->server);

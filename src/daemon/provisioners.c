@@ -1,3 +1,7 @@
+/* Reads the section `provisioners` of a configuration file into provisioner_settings.
+ *
+ * Unknown keys are errors. The first error sticks in the section and names its place; later reads return
+ * defaults. */
 #include "daemon/provisioners.h"
 
 #include <limits.h>
@@ -11,7 +15,7 @@
 #define RESYNC_DEFAULT_NS (300 * NS_PER_S)
 #define RESYNC_MIN_NS NS_PER_S
 
-/* One section, and what it is called in errors. The first failure sticks. */
+/* A section being read, and its name in errors. */
 struct section {
     const struct json *d;
     json_ref at;
@@ -21,13 +25,13 @@ struct section {
     int r;
 };
 
-static void fail(struct section *s, const char *key, const char *what)
+static void section_fail(struct section *s, const char *key, const char *what)
 {
     if (s->r == 0)
         s->r = error_set(s->err, ERR_INVALID, "%s%s%s: %s", s->place, key[0] ? "." : "", key, what);
 }
 
-static const char *keep(struct section *s, struct str text)
+static const char *section_keep(struct section *s, struct str text)
 {
     const char *kept = arena_dup(s->arena, text);
 
@@ -36,7 +40,8 @@ static const char *keep(struct section *s, struct str text)
     return kept ? kept : "";
 }
 
-static void enter(struct section *s, const struct section *up, json_ref at, const char *key, int index)
+static void section_enter(struct section *s, const struct section *up, json_ref at, const char *key,
+                          int index)
 {
     *s = *up;
     s->at = at;
@@ -47,46 +52,46 @@ static void enter(struct section *s, const struct section *up, json_ref at, cons
         s->r = error_no_memory(s->err);
     }
     if (s->r == 0 && json_type(s->d, at) != JSON_OBJECT)
-        fail(s, "", "not a map of settings");
+        section_fail(s, "", "must be a map of settings");
 }
 
-/* Only these may be there. */
+/* Any other key is an error. */
 static void check_keys(struct section *s, const char *const *keys)
 {
     for (json_ref m = json_first(s->d, s->at); m && s->r == 0; m = json_next(s->d, m)) {
-        const char *key = keep(s, json_key(s->d, m));
+        const char *key = section_keep(s, json_key(s->d, m));
         const char *const *k = keys;
 
         while (*k && strcmp(*k, key) != 0)
             k++;
         if (!*k)
-            fail(s, key, "there is no such setting");
+            section_fail(s, key, "unknown setting");
     }
 }
 
-static const char *text(struct section *s, const char *key, const char *fallback)
+static const char *read_text(struct section *s, const char *key, const char *fallback)
 {
     json_ref v = json_get(s->d, s->at, key);
 
     if (!v || s->r < 0 || json_type(s->d, v) == JSON_NULL)
         return fallback;
     if (json_type(s->d, v) != JSON_STRING)
-        fail(s, key, "not a text");
-    return s->r == 0 ? keep(s, json_text(s->d, v)) : fallback;
+        section_fail(s, key, "must be a string");
+    return s->r == 0 ? section_keep(s, json_text(s->d, v)) : fallback;
 }
 
-static bool truth(struct section *s, const char *key)
+static bool read_bool(struct section *s, const char *key)
 {
     json_ref v = json_get(s->d, s->at, key);
 
     if (!v || s->r < 0)
         return false;
     if (json_type(s->d, v) != JSON_TRUE && json_type(s->d, v) != JSON_FALSE)
-        fail(s, key, "neither true nor false");
+        section_fail(s, key, "must be true or false");
     return json_type(s->d, v) == JSON_TRUE;
 }
 
-static struct texts texts(struct section *s, const char *key)
+static struct texts read_texts(struct section *s, const char *key)
 {
     json_ref v = json_get(s->d, s->at, key);
     uint32_t count = v ? json_count(s->d, v) : 0, i = 0;
@@ -95,17 +100,17 @@ static struct texts texts(struct section *s, const char *key)
     if (!v || s->r < 0)
         return (struct texts){ 0 };
     if (json_type(s->d, v) != JSON_ARRAY)
-        fail(s, key, "not a list");
+        section_fail(s, key, "must be a list");
     items = arena_array(s->arena, count, sizeof *items);
     for (json_ref t = json_first(s->d, v); t && items && s->r == 0; t = json_next(s->d, t)) {
         if (json_type(s->d, t) != JSON_STRING)
-            fail(s, key, "not a list of texts");
-        items[i++] = keep(s, json_text(s->d, t));
+            section_fail(s, key, "must be a list of strings");
+        items[i++] = section_keep(s, json_text(s->d, t));
     }
     return (struct texts){ items, s->r == 0 && items ? count : 0 };
 }
 
-static struct kvs pairs(struct section *s, const char *key)
+static struct kvs read_pairs(struct section *s, const char *key)
 {
     json_ref v = json_get(s->d, s->at, key);
     uint32_t count = v ? json_count(s->d, v) : 0, i = 0;
@@ -114,12 +119,12 @@ static struct kvs pairs(struct section *s, const char *key)
     if (!v || s->r < 0)
         return (struct kvs){ 0 };
     if (json_type(s->d, v) != JSON_OBJECT)
-        fail(s, key, "not a map");
+        section_fail(s, key, "must be a map");
     items = arena_array(s->arena, count, sizeof *items);
     for (json_ref m = json_first(s->d, v); m && items && s->r == 0; m = json_next(s->d, m)) {
         if (json_type(s->d, m) != JSON_STRING)
-            fail(s, key, "not a map of texts");
-        items[i++] = (struct kv){ keep(s, json_key(s->d, m)), keep(s, json_text(s->d, m)) };
+            section_fail(s, key, "must be a map of strings");
+        items[i++] = (struct kv){ section_keep(s, json_key(s->d, m)), section_keep(s, json_text(s->d, m)) };
     }
     if (s->r < 0 || !items)
         return (struct kvs){ 0 };
@@ -128,7 +133,7 @@ static struct kvs pairs(struct section *s, const char *key)
 }
 
 /* An absolute path, cleaned. */
-static const char *path(struct section *s, const char *key, const char *given)
+static const char *clean_path(struct section *s, const char *key, const char *given)
 {
     char clean[PATH_MAX];
     struct error e;
@@ -136,16 +141,16 @@ static const char *path(struct section *s, const char *key, const char *given)
     if (s->r < 0)
         return given;
     if (host_clean_path(given, clean, &e) < 0) {
-        fail(s, key, e.msg);
+        section_fail(s, key, e.msg);
         return given;
     }
-    return keep(s, str_of(clean));
+    return section_keep(s, str_of(clean));
 }
 
 /* "1h30m", "5m", "90s" */
-static uint64_t duration(struct section *s, const char *key, uint64_t fallback_ns)
+static uint64_t read_duration(struct section *s, const char *key, uint64_t fallback_ns)
 {
-    const char *given = text(s, key, NULL);
+    const char *given = read_text(s, key, NULL);
     uint64_t total_s = 0, number = 0;
     bool has_digits = false, has_unit = false;
 
@@ -161,11 +166,11 @@ static uint64_t duration(struct section *s, const char *key, uint64_t fallback_n
             has_digits = false;
             has_unit = true;
         } else {
-            fail(s, key, "not a duration such as 5m or 1h30m");
+            section_fail(s, key, "must be a duration such as 5m or 1h30m");
         }
     }
     if (given && (has_digits || !has_unit || total_s * NS_PER_S < RESYNC_MIN_NS))
-        fail(s, key, "not a duration such as 5m or 1h30m");
+        section_fail(s, key, "must be a duration such as 5m or 1h30m");
     return given ? total_s * NS_PER_S : fallback_ns;
 }
 
@@ -173,13 +178,13 @@ static uint64_t duration(struct section *s, const char *key, uint64_t fallback_n
 
 static const char *or_variable(struct section *s, const char *key, const char *variable, const char *words)
 {
-    const char *value = text(s, key, "");
+    const char *value = read_text(s, key, "");
 
     if (s->r == 0 && value[0] == '\0')
         value = io_env(variable) ? io_env(variable) : "";
     if (s->r == 0 && value[0] == '\0')
-        fail(s, key, words);
-    return s->r == 0 ? keep(s, str_of(value)) : "";
+        section_fail(s, key, words);
+    return s->r == 0 ? section_keep(s, str_of(value)) : "";
 }
 
 static void read_nfs(struct section *s, struct nfs_settings *n)
@@ -188,25 +193,25 @@ static void read_nfs(struct section *s, struct nfs_settings *n)
 
     check_keys(s, keys);
     n->export.server = or_variable(s, "server", "NFS_SERVER", "NFS_SERVER not set");
-    n->export.path = path(s, "path", or_variable(s, "path", "NFS_PATH", "NFS_PATH not set"));
+    n->export.path = clean_path(s, "path", or_variable(s, "path", "NFS_PATH", "NFS_PATH not set"));
     n->name = or_variable(s, "name", "PROVISIONER_NAME",
                           "environment variable PROVISIONER_NAME is not set! Please set it.");
-    n->export.mount_dir = path(s, "mountDir", text(s, "mountDir", NFS_SUBDIR_MOUNT_DIR));
+    n->export.mount_dir = clean_path(s, "mountDir", read_text(s, "mountDir", NFS_SUBDIR_MOUNT_DIR));
 }
 
 static void read_all_nfs(struct section *s, json_ref list, struct provisioner_settings *ret)
 {
     if (json_type(s->d, list) != JSON_ARRAY || json_count(s->d, list) > PROVISIONERS_NFS_MAX)
-        fail(s, "nfsSubdir", "not a list of at most 16");
+        section_fail(s, "nfsSubdir", "must be a list of at most 16 provisioners");
     for (json_ref m = json_first(s->d, list); m && s->r == 0; m = json_next(s->d, m)) {
         struct nfs_settings *n = &ret->nfs[ret->nfs_count];
         struct section item;
 
-        enter(&item, s, m, "nfsSubdir", (int)ret->nfs_count);
+        section_enter(&item, s, m, "nfsSubdir", (int)ret->nfs_count);
         read_nfs(&item, n);
         for (unsigned i = 0; i < ret->nfs_count && item.r == 0; i++)
             if (strcmp(ret->nfs[i].name, n->name) == 0)
-                fail(&item, "name", "another has that name");
+                section_fail(&item, "name", "is used by an earlier entry");
         ret->nfs_count++;
         s->r = item.r;
     }
@@ -217,18 +222,18 @@ static void read_all_nfs(struct section *s, json_ref list, struct provisioner_se
 static const char *one_of(struct section *s, const char *key, const char *fallback, const char *const *names,
                           int *ret_index)
 {
-    const char *value = text(s, key, fallback);
+    const char *value = read_text(s, key, fallback);
 
     for (int i = 0; names[i]; i++)
         if (strcmp(value, names[i]) == 0) {
             *ret_index = i;
             return names[i];
         }
-    fail(s, key, "there is no such mode");
+    section_fail(s, key, "unknown mode");
     return fallback;
 }
 
-static const char *selector(struct section *s)
+static const char *read_selector(struct section *s)
 {
     json_ref terms = json_get(s->d, s->at, "selector");
     struct buf out = BUF_INIT(TEXTS_BYTES_MAX);
@@ -237,7 +242,7 @@ static const char *selector(struct section *s)
     if (!terms || s->r < 0)
         return "";
     if (json_type(s->d, terms) != JSON_ARRAY)
-        fail(s, "selector", "not a list of node selector terms");
+        section_fail(s, "selector", "must be a list of node selector terms");
     for (json_ref t = json_first(s->d, terms); t && s->r == 0; t = json_next(s->d, t)) {
         buf_add_cstr(&out, out.len ? "," : "");
         json_write(s->d, t, &out);
@@ -245,7 +250,7 @@ static const char *selector(struct section *s)
     if (s->r == 0)
         s->r = buf_check(&out, "selector", s->err);
     if (s->r == 0)
-        kept = keep(s, buf_str(&out));
+        kept = section_keep(s, buf_str(&out));
     buf_done(&out);
     return kept;
 }
@@ -255,19 +260,19 @@ static void read_class(struct section *s, struct local_class *k)
     static const char *const keys[] = { "hostDir",     "mountDir",   "blockCleanerCommand",
                                         "volumeMode",  "accessMode", "fsType",
                                         "namePattern", "selector",   NULL };
-    const char *host_dir = text(s, "hostDir", "");
+    const char *host_dir = read_text(s, "hostDir", "");
     int index = 0;
 
     check_keys(s, keys);
-    k->host_dir = path(s, "hostDir", host_dir);
-    k->mount_dir = path(s, "mountDir", text(s, "mountDir", host_dir));
-    k->cleaner = texts(s, "blockCleanerCommand");
+    k->host_dir = clean_path(s, "hostDir", host_dir);
+    k->mount_dir = clean_path(s, "mountDir", read_text(s, "mountDir", host_dir));
+    k->cleaner = read_texts(s, "blockCleanerCommand");
     (void)one_of(s, "volumeMode", "Filesystem", volume_mode_names, &index);
     k->mode = (enum volume_mode)index;
     k->access_mode = one_of(s, "accessMode", "ReadWriteOnce", access_mode_names, &index);
-    k->fs_type = text(s, "fsType", "");
-    k->name_pattern = text(s, "namePattern", "*");
-    k->selector = selector(s);
+    k->fs_type = read_text(s, "fsType", "");
+    k->name_pattern = read_text(s, "namePattern", "*");
+    k->selector = read_selector(s);
 }
 
 static void read_classes(struct section *s, struct local_config *ret)
@@ -276,15 +281,15 @@ static void read_classes(struct section *s, struct local_config *ret)
     struct local_class *classes;
     uint32_t i = 0;
 
-    enter(&map, s, json_get(s->d, s->at, "storageClassMap"), "storageClassMap", -1);
+    section_enter(&map, s, json_get(s->d, s->at, "storageClassMap"), "storageClassMap", -1);
     classes = arena_array(s->arena, json_count(s->d, map.at), sizeof *classes);
     if (!classes && map.r == 0)
-        fail(&map, "", "has no class");
+        section_fail(&map, "", "must have at least one class");
     for (json_ref m = json_first(s->d, map.at); m && classes && map.r == 0; m = json_next(s->d, m), i++) {
         struct section item;
 
-        classes[i].name = keep(&map, json_key(s->d, m));
-        enter(&item, &map, m, classes[i].name, -1);
+        classes[i].name = section_keep(&map, json_key(s->d, m));
+        section_enter(&item, &map, m, classes[i].name, -1);
         read_class(&item, &classes[i]);
         map.r = item.r;
     }
@@ -308,19 +313,19 @@ static void read_local(struct section *s, struct local_config *ret)
                                         NULL };
 
     check_keys(s, keys);
-    if (truth(s, "useJobForCleaning"))
-        fail(s, "useJobForCleaning", "not supported: volumes are cleaned in this process");
-    if (truth(s, "useAlphaAPI"))
-        fail(s, "useAlphaAPI", "not supported: that API is gone");
-    ret->node_labels = texts(s, "nodeLabelsForPV");
-    ret->labels = pairs(s, "labelsForPV");
-    ret->uses_node_name_only = truth(s, "useNodeNameOnly");
-    ret->sets_owner = truth(s, "setPVOwnerRef");
-    ret->resync_min_ns = duration(s, "minResyncPeriod", RESYNC_DEFAULT_NS);
-    if (truth(s, "removeNodeNotReadyTaint")) {
-        ret->ready_taint = text(s, "provisionerNotReadyNodeTaintKey", "");
+    if (read_bool(s, "useJobForCleaning"))
+        section_fail(s, "useJobForCleaning", "not supported: volumes are cleaned in this process");
+    if (read_bool(s, "useAlphaAPI"))
+        section_fail(s, "useAlphaAPI", "not supported: Kubernetes has removed this API");
+    ret->node_labels = read_texts(s, "nodeLabelsForPV");
+    ret->labels = read_pairs(s, "labelsForPV");
+    ret->uses_node_name_only = read_bool(s, "useNodeNameOnly");
+    ret->sets_owner = read_bool(s, "setPVOwnerRef");
+    ret->resync_min_ns = read_duration(s, "minResyncPeriod", RESYNC_DEFAULT_NS);
+    if (read_bool(s, "removeNodeNotReadyTaint")) {
+        ret->ready_taint = read_text(s, "provisionerNotReadyNodeTaintKey", "");
         if (s->r == 0 && ret->ready_taint[0] == '\0')
-            fail(s, "provisionerNotReadyNodeTaintKey", "removeNodeNotReadyTaint needs to know which");
+            section_fail(s, "provisionerNotReadyNodeTaintKey", "required by removeNodeNotReadyTaint");
     }
     if (s->r == 0)
         read_classes(s, ret);
@@ -337,7 +342,7 @@ int provisioners_read(const struct json *d, json_ref section, struct provisioner
 
     *ret = (struct provisioner_settings){ .arena = ARENA_INIT(TEXTS_BYTES_MAX) };
     if (json_type(d, section) != JSON_OBJECT)
-        fail(&s, "", "not a map of settings");
+        section_fail(&s, "", "must be a map of settings");
     check_keys(&s, keys);
     nfs = json_get(d, section, "nfsSubdir");
     local = json_get(d, section, "local");
@@ -346,7 +351,7 @@ int provisioners_read(const struct json *d, json_ref section, struct provisioner
     if (local && s.r == 0) {
         struct section sub;
 
-        enter(&sub, &s, local, "local", -1);
+        section_enter(&sub, &s, local, "local", -1);
         read_local(&sub, &ret->local);
         ret->has_local = true;
         s.r = sub.r;

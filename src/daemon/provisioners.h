@@ -12,11 +12,11 @@
 #define PROVISIONERS_NFS_MAX 16
 
 struct nfs_settings {
-    const char *name; /* of classes' provisioner */
+    const char *name; /* as in the provisioner field of classes */
     struct nfs_subdir export;
 };
 
-/* Its texts are its own. Zeroed, it has no provisioner. */
+/* Owns its texts. Zeroed, it has no provisioner. */
 struct provisioner_settings {
     struct nfs_settings nfs[PROVISIONERS_NFS_MAX];
     unsigned nfs_count;
@@ -26,7 +26,7 @@ struct provisioner_settings {
 };
 
 /* section: the value of `provisioners`. Errors begin with the place: `provisioners.nfsSubdir[0].server: …`.
- * What an nfsSubdir leaves out is taken from NFS_SERVER, NFS_PATH and PROVISIONER_NAME. */
+ * Values that an nfsSubdir omits are taken from NFS_SERVER, NFS_PATH and PROVISIONER_NAME. */
 int provisioners_read(const struct json *d, json_ref section, struct provisioner_settings *ret,
                       struct error *err);
 void provisioners_done(struct provisioner_settings *s);

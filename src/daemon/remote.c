@@ -1,15 +1,17 @@
-/* A program in front of another API server: the way to it, and the lease that lets one of several work.
+/* A program against another API server: the connection to it, and the lease by which one of several instances
+ * works.
  *
- * Two clients to one server. `client` does the work: it has the limit, and a gate while leaders are elected,
- * so that nothing but the lease and its events is written by one who does not lead. `own` is for these, which
- * neither may hold up. Without --leader-elect the process leads as soon as its caches are filled. */
+ * There are two clients to one server. `client` is for the components: it has the rate limit and, with leader
+ * election, a gate, so that an instance without the lease writes nothing but the lease and its events. `own`
+ * is for those, and neither limit nor gate delays them. Without --leader-elect the process leads as soon as
+ * its caches are synced. */
 #include "daemon/daemon_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "client/http.h"
+#include "client/client_http.h"
 #include "daemon/server_status.h"
 #include "io/clock.h"
 #include "io/random.h"
@@ -18,18 +20,19 @@
 
 #define ASK_DEADLINE_NS (10 * NS_PER_S)
 #define STATUS_BYTES_MAX 65536
-/* Between two questions: doubling, and a part of it drawn. */
+/* Delay between two requests: doubled after each failure, with a random part. */
 #define RETRY_NS_MIN NS_PER_S
 #define RETRY_NS_MAX (30 * NS_PER_S)
-/* How often the lease is looked at for something to say. */
-#define LOOK_NS (500 * NS_PER_MS)
-/* How long the last events have to go out. */
+/* Interval of checks whether the state of the lease changed and must be logged. */
+#define LEASE_CHECK_NS (500 * NS_PER_MS)
+/* Time limit for sending the last events. */
 #define FLUSH_NS NS_PER_S
 
 /* --- Version and status --- */
 
-/* By the client of the caches, which learns from the answer whether its watches can share a connection. */
-static void ask(struct daemon *d, const char *path, client_done_fn *done)
+/* With the client of the caches, which learns from the response whether its watches can share a connection.
+ */
+static void remote_get(struct daemon *d, const char *path, client_done_fn *done)
 {
     client_send(d->remote.client, &d->remote.call,
                 &(struct client_request){ .verb = CLIENT_RAW, .path = path, .deadline_ns = ASK_DEADLINE_NS },
@@ -42,12 +45,12 @@ static void wait_and_retry(struct remote *c, const struct error *err)
 
     c->failures++;
     wait_ns += rng_below(&c->rng, wait_ns / 2);
-    log_warn("the server cannot be asked", LOG_STR("server", c->config.server), LOG_ERR(err),
+    log_warn("cannot reach API server, retrying", LOG_STR("server", c->config.server), LOG_ERR(err),
              LOG_UINT("retry_ms", wait_ns / NS_PER_MS));
     timer_arm_after(&c->retry_timer, wait_ns);
 }
 
-/* A server that does not tell its status is taken as it is. */
+/* A server without a status is accepted as it is. */
 static void on_status(void *ctx, const struct client_answer *a)
 {
     struct daemon *d = ctx;
@@ -73,17 +76,17 @@ static void on_version(void *ctx, const struct client_answer *a)
         wait_and_retry(c, a->r < 0 ? &a->error : &err);
         return;
     }
-    log_info("the server answers", LOG_STR("server", c->config.server), LOG_INT("major", c->version.major),
+    log_info("API server reached", LOG_STR("server", c->config.server), LOG_INT("major", c->version.major),
              LOG_INT("minor", c->version.minor));
     if (c->version.is_berth && d->settings->parts != DAEMON_NODE)
-        ask(d, "/status", on_status);
+        remote_get(d, "/status", on_status);
     else
         daemon_reached(d, &(struct server_status){ 0 });
 }
 
 void remote_reach(void *ctx)
 {
-    ask(ctx, "/version", on_version);
+    remote_get(ctx, "/version", on_version);
 }
 
 /* --- The lease --- */
@@ -101,24 +104,24 @@ static void on_stopped(void *ctx, bool is_lost)
 {
     struct daemon *d = ctx;
     struct remote *c = &d->remote;
-    const char *trouble = leader_trouble(c->leader);
+    const char *reason = leader_last_error(c->leader);
 
     c->flush_until_ns = loop_now_ns(d->loop) + FLUSH_NS;
     if (is_lost) {
-        log_error("the lease is lost, ending", LOG_STR("identity", c->identity), LOG_STR("reason", trouble));
+        log_error("lease lost, exiting", LOG_STR("identity", c->identity), LOG_STR("reason", reason));
         d->has_failed = true;
         daemon_stop(d);
-    } else if (trouble[0]) {
-        log_warn("the lease could not be given back", LOG_STR("reason", trouble));
+    } else if (reason[0]) {
+        log_warn("cannot release lease", LOG_STR("reason", reason));
     }
 }
 
-/* Keeps the beginning of the text; true when it is another than the one kept before. */
-static bool is_news(char kept[REMOTE_SAID_BYTES], const char *text)
+/* Stores the beginning of the text; true when it differs from the one stored before. */
+static bool text_changed(char kept[REMOTE_TEXT_BYTES], const char *text)
 {
-    if (strncmp(kept, text, REMOTE_SAID_BYTES - 1) == 0)
+    if (strncmp(kept, text, REMOTE_TEXT_BYTES - 1) == 0)
         return false;
-    (void)snprintf(kept, REMOTE_SAID_BYTES, "%s", text);
+    (void)snprintf(kept, REMOTE_TEXT_BYTES, "%s", text);
     return true;
 }
 
@@ -127,14 +130,13 @@ static void watch_lease(void *ctx)
     struct daemon *d = ctx;
     struct remote *c = &d->remote;
     bool is_leading = leader_state(c->leader) == LEADER_LEADING;
-    const char *holder = leader_holder(c->leader), *trouble = leader_trouble(c->leader);
+    const char *holder = leader_holder(c->leader), *reason = leader_last_error(c->leader);
 
-    if (is_news(c->said_holder, holder) && !is_leading && holder[0])
-        log_info("another leads", LOG_STR("holder", holder));
-    if (is_news(c->said_trouble, trouble) && trouble[0])
-        log_warn(is_leading ? "the lease could not be renewed" : "the lease could not be taken",
-                 LOG_STR("reason", trouble));
-    timer_arm_after(&c->look_timer, LOOK_NS);
+    if (text_changed(c->logged_holder, holder) && !is_leading && holder[0])
+        log_info("lease held by another instance", LOG_STR("holder", holder));
+    if (text_changed(c->logged_reason, reason) && reason[0])
+        log_warn(is_leading ? "cannot renew lease" : "cannot acquire lease", LOG_STR("reason", reason));
+    timer_arm_after(&c->lease_timer, LEASE_CHECK_NS);
 }
 
 void remote_begin(struct daemon *d)
@@ -146,14 +148,14 @@ void remote_begin(struct daemon *d)
         return;
     }
     leader_start(c->leader);
-    log_info("waiting for the lease", LOG_STR("lease", daemon_lease(d->settings->parts)),
+    log_info("waiting for lease", LOG_STR("lease", daemon_lease(d->settings->parts)),
              LOG_STR("identity", c->identity));
-    timer_arm_after(&c->look_timer, LOOK_NS);
+    timer_arm_after(&c->lease_timer, LEASE_CHECK_NS);
 }
 
 void remote_stop(struct remote *c)
 {
-    timer_disarm(&c->look_timer);
+    timer_disarm(&c->lease_timer);
     if (c->leader && !c->flush_until_ns)
         leader_stop(c->leader); /* on_stopped() follows */
 }
@@ -175,10 +177,10 @@ void remote_describe(const struct remote *c, char *ret, size_t ret_bytes)
         (void)snprintf(ret, ret_bytes, "%s", is_leading ? "leading" : "working");
     else
         (void)snprintf(ret, ret_bytes, "standing by%s%s", holder[0] ? ": leader is " : "",
-                       holder); /* the beginning will do */
+                       holder); /* may be cut */
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static int open_client(struct daemon *d, double qps, unsigned burst, struct client **ret, struct error *err)
 {
@@ -190,17 +192,6 @@ static int open_client(struct daemon *d, double qps, unsigned burst, struct clie
         return r;
     o.observer = client_metrics_observer(d->remote.counts);
     return client_new(&o, ret, err);
-}
-
-/* "https://host:6443/prefix" is the host "host:6443". */
-static const char *host_of(struct remote *c)
-{
-    struct str rest = str_of(c->config.server), host;
-
-    for (int slashes = 0; slashes < 2; slashes++)
-        (void)str_next(&rest, '/');
-    host = rest.s ? str_next(&rest, '/') : str_of(c->config.server);
-    return arena_dup(&c->config.arena, host);
 }
 
 static int open_leader(struct daemon *d, struct error *err)
@@ -245,12 +236,13 @@ int remote_open(struct daemon *d, struct error *err)
     struct remote *c = &d->remote;
     uint8_t random[UID_RANDOM_BYTES];
     char uid[UID_BYTES];
+    struct str rest;
     const char *host;
     int r;
 
     rng_init(&c->rng, d->seed);
     timer_init(&c->retry_timer, d->loop, remote_reach, d);
-    timer_init(&c->look_timer, d->loop, watch_lease, d);
+    timer_init(&c->lease_timer, d->loop, watch_lease, d);
     r = config_load(&(struct config_options){ .file = s->kubeconfig, .context = s->context }, &c->config,
                     err);
     if (r == 0)
@@ -259,7 +251,10 @@ int remote_open(struct daemon *d, struct error *err)
         return r;
     uid_make(random, uid);
     (void)snprintf(c->identity, sizeof c->identity, "%s_%s", d->host, uid);
-    host = host_of(c);
+    rest = str_of(c->config.server);
+    for (int slashes = 0; slashes < 2; slashes++) /* "https://host:6443/prefix" is the host "host:6443" */
+        (void)str_next(&rest, '/');
+    host = arena_dup(&c->config.arena, rest.s ? str_next(&rest, '/') : str_of(c->config.server));
     r = host ? client_metrics_new(d->metrics, host, &c->counts, err) : error_no_memory(err);
     if (r == 0)
         r = open_client(d, (double)s->rate, (unsigned)s->rate_burst, &c->client, err);
@@ -272,7 +267,7 @@ void remote_close(struct remote *c)
 {
     client_cancel(&c->call);
     timer_disarm(&c->retry_timer);
-    timer_disarm(&c->look_timer);
+    timer_disarm(&c->lease_timer);
     c->leader = leader_free(c->leader);
     c->recorder = recorder_free(c->recorder);
     c->client = client_free(c->client);

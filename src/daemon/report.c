@@ -1,5 +1,5 @@
-/* What a process says of itself: to probes (health), to its supervisor (words for systemd), to `berth status`
- * (/status), and to the person who started it (the ready message). */
+/* Reports of a process about itself: to probes (health), to the service manager (systemd), to `berth status`
+ * (/status), and to the terminal of the user who started it (the ready message). */
 #include "daemon/daemon_int.h"
 
 #include <stdio.h>
@@ -14,12 +14,12 @@
 #include "node/agent.h"
 #include "why/explanation.h"
 
-/* How long the components are waited for before it is said that the server is ready. */
+/* Time limit for the components before the server is reported as ready. */
 #define READY_NS (10 * NS_PER_S)
 #define READY_POLL_NS (20 * NS_PER_MS)
 #define STATUS_BYTES_MAX 65536
 
-/* --- Answers --- */
+/* --- Responses --- */
 
 void report_write_stats(void *ctx, struct buf *out)
 {
@@ -32,37 +32,29 @@ void report_write_stats(void *ctx, struct buf *out)
         buf_add_cstr(out, "{}");
 }
 
-static void write_provisioners(const char *const *names, struct buf *out)
-{
-    json_out_array(out, NULL);
-    for (size_t i = 0; names[i]; i++)
-        json_out_text(out, NULL, names[i]);
-    json_out_end_array(out);
-}
-
 /* An explanation that a client waits for. */
 struct why_answer {
     struct slow_answer answer;
     const struct daemon *daemon;
-    const struct components *components; /* that it is made from */
+    const struct components *components; /* the components that it reads */
     struct explanation *explanation;
 };
 
 static int why_answer_step(struct slow_answer *a, struct buf *out, struct error *err)
 {
-    const struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+    const struct why_answer *why = CONTAINER_OF(a, struct why_answer, answer);
 
-    if (x->daemon->components != x->components)
-        return error_set(err, ERR_UNAVAILABLE, "the controllers have stopped");
-    return explanation_step(x->explanation, EXPLANATION_SLICE_LOOKS, out, err);
+    if (why->daemon->components != why->components)
+        return error_set(err, ERR_UNAVAILABLE, "controllers have stopped");
+    return explanation_step(why->explanation, EXPLANATION_SLICE_LOOKS, out, err);
 }
 
 static void why_answer_free(struct slow_answer *a)
 {
-    struct why_answer *x = CONTAINER_OF(a, struct why_answer, answer);
+    struct why_answer *why = CONTAINER_OF(a, struct why_answer, answer);
 
-    x->explanation = explanation_free(x->explanation);
-    free(x);
+    why->explanation = explanation_free(why->explanation);
+    free(why);
 }
 
 int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
@@ -73,41 +65,32 @@ int report_explain(void *ctx, const char *path, bool all, struct buf *out, struc
     const struct daemon *d = ctx;
     struct why_world w = components_world(d->components);
     char names[WHY_PATH_BYTES_MAX];
-    struct why_answer *x;
+    struct why_answer *answer;
     int r;
 
     if (strcmp(path, "provisioners") == 0) {
-        write_provisioners(w.provisioners, out);
+        json_out_array(out, NULL);
+        for (size_t i = 0; w.provisioners[i]; i++)
+            json_out_text(out, NULL, w.provisioners[i]);
+        json_out_end_array(out);
         return 0;
     }
     r = why_read_path(path, names, &q, err);
     if (r == 0 && (!d->components || components_missing(d->components)))
-        r = error_set(err, ERR_UNAVAILABLE, "the caches are not filled");
+        r = error_set(err, ERR_UNAVAILABLE, "caches are not synced yet");
     if (r == 0)
         r = explanation_new(&w, &q, &explanation, err);
     if (r < 0)
         return r;
-    x = malloc(sizeof *x);
-    if (!x)
+    answer = malloc(sizeof *answer);
+    if (!answer)
         return error_no_memory(err);
-    *x = (struct why_answer){ .answer = { why_answer_step, why_answer_free },
-                              .daemon = d,
-                              .components = d->components,
-                              .explanation = TAKE(explanation) };
-    *ret = &x->answer;
+    *answer = (struct why_answer){ .answer = { why_answer_step, why_answer_free },
+                                   .daemon = d,
+                                   .components = d->components,
+                                   .explanation = TAKE(explanation) };
+    *ret = &answer->answer;
     return 0;
-}
-
-static void fill_provisioners(const struct daemon_settings *s, struct server_status_names *ret)
-{
-    if (!(s->parts & DAEMON_CONTROLLERS))
-        return;
-    if (s->controllers.has_hostpath_provisioner)
-        server_status_add(ret, STR_LIT("kubernetes.io/host-path"));
-    for (unsigned i = 0; i < s->provisioners.nfs_count; i++)
-        server_status_add(ret, str_of(s->provisioners.nfs[i].name));
-    if (s->provisioners.has_local)
-        server_status_add(ret, STR_LIT("local volumes"));
 }
 
 static void fill_status(const struct daemon *d, struct server_status *ret)
@@ -125,7 +108,14 @@ static void fill_status(const struct daemon *d, struct server_status *ret)
             server_status_add(&ret->parts, str_of(daemon_parts[i]->name));
     if (s->parts & DAEMON_NODE)
         ret->node = str_of(s->node.name ? s->node.name : d->host);
-    fill_provisioners(s, &ret->provisioners);
+    if (!(s->parts & DAEMON_CONTROLLERS))
+        return;
+    if (s->controllers.has_hostpath_provisioner)
+        server_status_add(&ret->provisioners, STR_LIT("kubernetes.io/host-path"));
+    for (unsigned i = 0; i < s->provisioners.nfs_count; i++)
+        server_status_add(&ret->provisioners, str_of(s->provisioners.nfs[i].name));
+    if (s->provisioners.has_local)
+        server_status_add(&ret->provisioners, STR_LIT("local volumes"));
 }
 
 void report_write_status(void *ctx, struct buf *out)
@@ -181,7 +171,7 @@ int report_add_checks(struct daemon *d, struct error *err)
     return r < 0 ? r : health_add(d->health, "shutdown", HEALTH_READY, check_stopping, d, err);
 }
 
-/* --- To the supervisor --- */
+/* --- To the service manager --- */
 
 static int check_ready(void *ctx, struct error *err)
 {
@@ -190,17 +180,17 @@ static int check_ready(void *ctx, struct error *err)
     return health_ready(d->health ? d->health : d->embedded.server->health, err);
 }
 
-/* 0, or what the components of a server still wait for. */
+/* 0, or an error that names what the components of a server still wait for. */
 static int check_components(struct daemon *d, struct error *err)
 {
     const char *missing = d->components ? components_missing(d->components) : NULL;
 
     if (missing)
-        return error_set(err, ERR_UNAVAILABLE, "waiting for the caches: %s", missing);
+        return error_set(err, ERR_UNAVAILABLE, "waiting for caches: %s", missing);
     return d->components ? check_node(d, err) : 0;
 }
 
-static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
+static void describe_process(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
 {
     struct daemon *d = ctx;
     struct error err;
@@ -216,14 +206,16 @@ static void describe(void *ctx, char ret[SUPERVISED_WORDS_BYTES])
 
 int report_supervise(struct daemon *d, struct error *err)
 {
-    struct supervised_options o = { .loop = d->loop, .check = check_ready, .describe = describe, .ctx = d };
+    struct supervised_options o = {
+        .loop = d->loop, .check = check_ready, .describe = describe_process, .ctx = d
+    };
 
     return supervised_init(&d->supervised, &o, err);
 }
 
-/* --- To the person who started a server --- */
+/* --- To the user who started a server --- */
 
-/* For a person at a terminal; a log has one line. */
+/* Prints a summary on a terminal, otherwise one log line. */
 static void show_ready(const struct daemon *d)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATUS_BYTES_MAX);

@@ -1,13 +1,14 @@
+/* The status of a server, written as JSON for /status and as text for the terminal, and read back from JSON.
+ */
 #include "daemon/server_status.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "node/pod_tell.h"
 
 void server_status_add(struct server_status_names *names, struct str name)
 {
-    if (names->count < SERVER_STATUS_NAMES_MAX) /* more are not shown */
+    if (names->count < SERVER_STATUS_NAMES_MAX) /* names beyond the limit are not shown */
         names->items[names->count++] = name;
 }
 
@@ -33,7 +34,7 @@ bool server_status_pod_waits(const struct pod *p)
 
 /* --- As JSON --- */
 
-/* The texts of a status and their names. */
+/* The members of a status that are strings. */
 static const struct {
     const char *name;
     size_t offset;
@@ -93,7 +94,7 @@ static void read_names(const struct json *d, json_ref array, struct server_statu
 int server_status_read(const struct json *d, json_ref v, struct server_status *ret, struct error *err)
 {
     if (json_type(d, json_get(d, v, "parts")) != JSON_ARRAY)
-        return error_set(err, ERR_BAD_REQUEST, "not the status of a server of Berth");
+        return error_set(err, ERR_BAD_REQUEST, "not the status of a Berth server");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct str text = json_get_text(d, v, texts[i].name);
 
@@ -137,7 +138,7 @@ static void add_node(struct buf *out, const struct server_status *s)
         buf_addf(out, "cannot mount: mounting needs root, and this server runs as %.*s\n", STR_ARG(s->user));
 }
 
-static const char *plural(size_t count)
+static const char *plural_suffix(size_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -148,11 +149,11 @@ static void add_waiting(struct buf *out, const struct server_status *s)
         return;
     buf_addf(out, "  %-13s ", "waiting");
     if (s->claims_pending)
-        buf_addf(out, "%zu claim%s", s->claims_pending, plural(s->claims_pending));
+        buf_addf(out, "%zu claim%s", s->claims_pending, plural_suffix(s->claims_pending));
     if (s->claims_pending && s->pods_waiting)
         buf_add_cstr(out, " and ");
     if (s->pods_waiting)
-        buf_addf(out, "%zu pod%s", s->pods_waiting, plural(s->pods_waiting));
+        buf_addf(out, "%zu pod%s", s->pods_waiting, plural_suffix(s->pods_waiting));
     buf_add_cstr(out, s->claims_pending || s->pods_waiting ? ": see 'berth check'\n" : "nothing\n");
 }
 
@@ -160,7 +161,7 @@ void server_status_write_text(const struct server_status *s, struct buf *out)
 {
     add_line(out, "kubeconfig", s->kubeconfig);
     add_line(out, "data", s->data);
-    if (s->data.len) /* it is a server of ours, which says so */
+    if (s->data.len) /* only a Berth server reports it */
         add_names(out, "runs", &s->parts, "API server", "");
     add_node(out, s);
     if (server_status_has_part(s, "controllers"))

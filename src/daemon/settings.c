@@ -1,3 +1,5 @@
+/* Checks the settings of a program and derives values from their texts: numbers, durations, directories and
+ * parts. Errors name the flag and the valid values. Also finds the data directory. */
 #include "daemon/settings.h"
 
 #include <errno.h>
@@ -65,13 +67,13 @@ int daemon_data_dir_check(const char *dir, struct error *err)
 
 /* --- Numbers --- */
 
-/* A setting that is a number, what it may be, and what one of it is worth. */
+/* Settings that are numbers: their range, and the unit of the value. */
 static const struct {
     const char *name;
     size_t text;
     size_t value;
     uint64_t least, most;
-    uint64_t fallback; /* of the value */
+    uint64_t fallback; /* used without the setting, in units of the value */
     uint64_t unit;
 } numbers[] = {
 #define NUMBER(name, text, value, ...)                                                                     \
@@ -92,14 +94,6 @@ static const struct {
 #undef NUMBER
 };
 
-static int refuse_number(size_t i, const char *text, struct error *err)
-{
-    if (numbers[i].most == INT64_MAX) /* no bound that a person would meet */
-        return error_set(err, ERR_INVALID, "--%s %s: not a number of seconds", numbers[i].name, text);
-    return error_set(err, ERR_INVALID, "--%s %s: not a number from %" PRIu64 " to %" PRIu64, numbers[i].name,
-                     text, numbers[i].least, numbers[i].most);
-}
-
 static int read_numbers(struct daemon_settings *s, struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
@@ -108,8 +102,14 @@ static int read_numbers(struct daemon_settings *s, struct error *err)
 
         memcpy(&text, (const char *)s + numbers[i].text, sizeof text);
         if (text) {
-            if (!str_to_uint64(str_of(text), &value) || value < numbers[i].least || value > numbers[i].most)
-                return refuse_number(i, text, err);
+            bool is_valid =
+                str_to_uint64(str_of(text), &value) && value >= numbers[i].least && value <= numbers[i].most;
+
+            if (!is_valid && numbers[i].most == INT64_MAX) /* the upper limit is not reached in practice */
+                return error_set(err, ERR_INVALID, "--%s %s: not a number of seconds", numbers[i].name, text);
+            if (!is_valid)
+                return error_set(err, ERR_INVALID, "--%s %s: not a number from %" PRIu64 " to %" PRIu64,
+                                 numbers[i].name, text, numbers[i].least, numbers[i].most);
             value *= numbers[i].unit;
         }
         memcpy((char *)s + numbers[i].value, &value, sizeof value);
@@ -134,12 +134,12 @@ static int check_components(const struct daemon_settings *s, struct error *err)
             "digit at both ends",
             name);
     if (hook && !process_has_program(hook, POD_HOOK_PATH))
-        return error_set(err, ERR_INVALID, "--pod-hook: there is no executable '%s'%s", hook,
+        return error_set(err, ERR_INVALID, "--pod-hook: '%s' is not an executable file%s", hook,
                          strchr(hook, '/') ? "" : " in " POD_HOOK_PATH);
     return 0;
 }
 
-/* Takes the parts that --without names away. */
+/* Removes the parts that --without names. */
 static int read_without(struct daemon_settings *s, struct error *err)
 {
     struct str rest = str_of(s->without ? s->without : "");
@@ -165,11 +165,6 @@ static int read_without(struct daemon_settings *s, struct error *err)
     return 0;
 }
 
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]:", 6) == 0;
-}
-
 static int check_own_server(struct daemon_settings *s, struct error *err)
 {
     int r = daemon_data_dir(s->data, s->data_dir, err);
@@ -178,10 +173,10 @@ static int check_own_server(struct daemon_settings *s, struct error *err)
         r = socket_address_read(s->listen ? s->listen : DAEMON_ADDRESS, s->address, err);
     if (r < 0)
         return r;
-    if (s->is_insecure && !is_loopback(s->address))
+    if (s->is_insecure && strncmp(s->address, "127.", 4) != 0 && strncmp(s->address, "[::1]:", 6) != 0)
         return error_set(err, ERR_INVALID,
-                         "--insecure listens on loopback addresses only, not on '%s': anybody could write "
-                         "there; leave out --insecure, or listen on 127.0.0.1:PORT",
+                         "--insecure listens on loopback addresses only, not on '%s': any client could write "
+                         "there; omit --insecure, or listen on 127.0.0.1:PORT",
                          s->address);
     (void)snprintf(s->node_root, sizeof s->node_root, "%s/node", s->data_dir);  /* a path */
     (void)snprintf(s->state_dir, sizeof s->state_dir, "%s/local", s->data_dir); /* the same */
@@ -189,7 +184,7 @@ static int check_own_server(struct daemon_settings *s, struct error *err)
     return read_without(s, err);
 }
 
-/* Local volumes belong to a machine, and a component may run on any, or lead on another tomorrow. */
+/* Local volumes belong to one machine, and these programs may run, or lead, on another machine. */
 static int check_beside_server(const struct daemon_settings *s, struct error *err)
 {
     if (s->provisioners.has_local)
@@ -199,7 +194,7 @@ static int check_beside_server(const struct daemon_settings *s, struct error *er
                          s->config);
     if (s->parts & DAEMON_NODE && !s->node.root)
         return error_set(err, ERR_INVALID,
-                         "--root is needed: a directory where nothing but this node keeps pods' volumes, "
+                         "--root is required: a directory that only this node agent uses, "
                          "such as /var/lib/berth/node");
     return 0;
 }

@@ -1,7 +1,8 @@
-/* What a program of daemon.h may be told: texts as the command line or a file of settings has them, and the
- * values that come of them.
+/* The settings of the programs of daemon.h: texts as the command line or the configuration file has them, and
+ * the values derived from them.
  *
- * One struct for all programs: what a program has no flag for stays unset and takes its default. */
+ * One struct serves all programs: a setting that a program has no flag for stays unset and takes its default.
+ */
 #ifndef BERTH_DAEMON_SETTINGS_H
 #define BERTH_DAEMON_SETTINGS_H
 
@@ -20,14 +21,14 @@ struct daemon_program;
 
 /* Texts are borrowed; NULL: not given. */
 struct daemon_settings {
-    /* Of the API server in this process. */
+    /* For the API server in this process. */
     const char *data;
     const char *listen;
     const char *without;
     const char *event_ttl;
     const char *token_file;
     bool is_insecure;
-    /* Of a program in front of another server. */
+    /* For a program against another server. */
     const char *kubeconfig;
     const char *context;
     const char *metrics;
@@ -38,12 +39,13 @@ struct daemon_settings {
     const char *renew_deadline;
     const char *retry_period;
     bool is_elected;
-    /* Of components. */
+    /* For components. */
     struct {
-        const char *flex_dir; /* of a node, too; made if it is missing. NULL: FLEX_DIR, which is not made */
+        const char
+            *flex_dir; /* also of the node agent; created if missing. NULL: FLEX_DIR, which is not created */
         const char *attach_sync_period;
         bool has_no_attach_sync;
-        bool has_no_forced_detach; /* dead nodes keep their volumes until somebody says they are off */
+        bool has_no_forced_detach; /* volumes of failed nodes stay attached */
         bool has_hostpath_provisioner;
     } controllers;
     const char *scheduler_name;
@@ -57,34 +59,35 @@ struct daemon_settings {
         bool attaches_itself;
     } node;
     struct provisioner_settings provisioners; /* has no flag */
-    /* Of every program. */
+    /* For every program. */
     const char *config;
     const char *log_level;
     const char *log_format;
 
     /* Filled in by daemon_settings_check(). */
-    unsigned parts; /* of the program, without those that --without names */
+    unsigned parts; /* of the program, except those that --without names */
     uint64_t event_ttl_seconds;
-    uint64_t rate, rate_burst;                                      /* of requests per second; 0: no limit */
+    uint64_t rate, rate_burst;                                      /* requests per second; 0: no limit */
     uint64_t lease_duration_ns, renew_deadline_ns, retry_period_ns; /* 0: the default */
     uint64_t attach_sync_ns;                                        /* 0: never */
     uint64_t bind_timeout_ns;
     uint64_t node_sync_ns;
     char data_dir[PATH_MAX];
-    char state_dir[PATH_MAX + 16]; /* of the cleaning of local volumes */
+    char state_dir[PATH_MAX + 16]; /* state of the cleaning of local volumes */
     char node_root[PATH_MAX + 16];
     char address[SOCKET_ADDRESS_BYTES];
 };
 
-/* ERR_INVALID with the words for a person when a setting is wrong. Texts that were not given and have a
- * default may point into *s afterwards: it stays where it is. */
+/* ERR_INVALID with a message for the user when a setting is wrong. Defaults of texts may point into *s
+ * afterwards: it must not be moved. */
 int daemon_settings_check(const struct daemon_program *p, struct daemon_settings *s, struct error *err);
 void daemon_settings_done(struct daemon_settings *s);
 
-/* Where the data is: what --data says (flag; NULL when it was not given), else $BERTH_DATA, else
- * /var/lib/berth for root and $HOME/.local/share/berth for everybody else. */
+/* The data directory: --data (flag; NULL when not given), else $BERTH_DATA, else /var/lib/berth for root and
+ * $HOME/.local/share/berth for other users. */
 int daemon_data_dir(const char *flag, char ret[PATH_MAX], struct error *err);
-/* 0 when this user may write there, or it is not there yet; else whose it is and what to do. */
+/* 0 when this user may write there, or it does not exist yet; otherwise an error that names the owner and the
+ * remedy. */
 int daemon_data_dir_check(const char *dir, struct error *err);
 
 #endif

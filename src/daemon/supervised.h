@@ -1,9 +1,9 @@
-/* A process that is watched over, by systemd or its like, and tells how it is: READY=1 once it is, STATUS=
- * with what it waits for or does, STOPPING=1, and WATCHDOG=1 while its loop turns. The last comes from a
- * timer of the loop, so a loop that hangs is noticed and the process started anew.
+/* Notifications to a service manager such as systemd: READY=1, STATUS= with the current activity or what the
+ * process waits for, STOPPING=1, and WATCHDOG=1 while the loop runs. The last is sent by a timer of the loop,
+ * so a loop that hangs is detected and the process restarted.
  *
- * Whether it is ready is asked again until it is, quickly at first. What could not be told is told again.
- * Where nobody watches ($NOTIFY_SOCKET), none of this costs anything. */
+ * Readiness is checked often until the process is ready, then rarely. Messages that could not be sent are
+ * sent again. Without $NOTIFY_SOCKET none of this has a cost. */
 #ifndef BERTH_DAEMON_SUPERVISED_H
 #define BERTH_DAEMON_SUPERVISED_H
 
@@ -19,28 +19,28 @@
 
 struct supervised_options {
     struct loop *loop;
-    health_check_fn *check; /* 0: ready; else what is waited for */
-    /* What a ready process does, in a few words. */
+    health_check_fn *check; /* 0: ready; otherwise the error says what it waits for */
+    /* Writes what a ready process does, in a few words. */
     void (*describe)(void *ctx, char ret[SUPERVISED_WORDS_BYTES]);
     void *ctx;
 };
 
-/* Embedded by its owner; zeroed is fine for the functions below the first. */
+/* Embedded by its owner; all functions but supervised_init() accept a zeroed one. */
 struct supervised {
     struct supervised_options o;
-    struct notify *notify; /* NULL: nobody watches */
+    struct notify *notify; /* NULL: no service manager */
     struct timer timer;
-    uint64_t alive_at_ns; /* when the next sign of life is due */
-    bool is_ready;        /* and was told */
-    char said[SUPERVISED_WORDS_BYTES];
+    uint64_t alive_at_ns; /* when the next WATCHDOG=1 is due */
+    bool is_ready;        /* READY=1 was sent */
+    char sent[SUPERVISED_WORDS_BYTES];
 };
 
-/* A watcher that cannot be told is a failure: it would wait in vain and then end us. */
+/* A service manager that cannot be reached is an error: it would time out and kill the process. */
 int supervised_init(struct supervised *s, const struct supervised_options *o, struct error *err);
-/* Says nothing. */
+/* Sends nothing. */
 void supervised_done(struct supervised *s);
 
-/* The end has begun: signs of life go on, nothing else is told from here on. */
+/* The process is stopping: only WATCHDOG=1 is sent from here on. */
 void supervised_stopping(struct supervised *s);
 
 #endif

@@ -1,7 +1,7 @@
 /* The table of components, and the programs that are selections from it.
  *
  * A new component is a row here and a folder of its own; CONTRIBUTING.md has the steps. Rows are in the order
- * in which components are made and started. */
+ * in which components are created and started. */
 #include "daemon/components.h"
 
 #include <stdlib.h>
@@ -21,16 +21,16 @@
 #include "scheduler/scheduler.h"
 
 #define QUEUE_MAX 1024
-/* A cloud takes its time, and a node that died has many volumes. */
+/* Cloud APIs are slow, and a failed node has many volumes. */
 #define ATTACH_WORKERS 16
 #define ATTACH_QUEUE_MAX 100000
-/* A volume that hangs occupies one of them, a dead file server one for each of its volumes: there are many
- * more than a node has pods. They are started when they are needed. */
+/* A hanging volume occupies one of them, an unreachable file server one per volume: there are many more than
+ * a node has pods. Threads are started when needed. */
 #define NODE_WORKERS POOL_THREADS_MAX
 
 /* --- Functions of rows --- */
 
-/* Those of a component of type struct x, from the functions of its header. */
+/* Functions of a component of type struct x, from the functions of its header. */
 #define COMPONENT_NEW(x, x_new, ...)                                                   \
     static int new_##x(const struct component_env *env, void **ret, struct error *err) \
     {                                                                                  \
@@ -49,28 +49,40 @@
     {                                      \
         (void)x_free(c); /* NULL */        \
     }
-/* A component that is made from what every component gets, and one that has options beside it. */
+/* A component without options of its own, and one with options. */
 #define COMPONENT_PLAIN(x, x_new, x_start, x_free) \
     COMPONENT_NEW(x, x_new, &env->part)            \
     COMPONENT_LIFE(x, x_start, x_free)
 #define COMPONENT_WITH(x, x_new, x_start, x_free, ...)                                 \
     COMPONENT_NEW(x, x_new, (&(struct x##_options){ .part = env->part, __VA_ARGS__ })) \
     COMPONENT_LIFE(x, x_start, x_free)
-/* One that explanations ask. */
+/* A component that explanations read. */
 #define COMPONENT_EXPLAINS(x)                             \
     static void explain_##x(void *c, struct why_world *w) \
     {                                                     \
         w->x = c;                                         \
     }
 
+/* A component that the simulator checks. */
+#define COMPONENT_CHECKS(x, ...)                                  \
+    static const char *check_##x(const void *c, bool is_thorough) \
+    {                                                             \
+        (void)is_thorough;                                        \
+        return __VA_ARGS__;                                       \
+    }
+
+COMPONENT_CHECKS(protect, protect_check(c))
 COMPONENT_PLAIN(protect, protect_new, protect_start, protect_free)
+COMPONENT_CHECKS(ephemeral, ephemeral_check(c))
 COMPONENT_PLAIN(ephemeral, ephemeral_new, ephemeral_start, ephemeral_free)
+COMPONENT_CHECKS(stranded, stranded_check(c))
 COMPONENT_PLAIN(stranded, stranded_new, stranded_start, stranded_free)
 
-COMPONENT_NEW(expand, expand_new, &env->part, expand_plugins_builtin)
-COMPONENT_LIFE(expand, expand_start, expand_free)
+COMPONENT_CHECKS(expand, expand_check(c))
+COMPONENT_WITH(expand, expand_new, expand_start, expand_free, .pool = env->pool, .plugins = plugins_builtin)
 
 COMPONENT_EXPLAINS(binder)
+COMPONENT_CHECKS(binder, binder_check(c, is_thorough))
 COMPONENT_WITH(binder, binder_new, binder_start, binder_free,
                .host = { .loop = env->part.loop,
                          .pool = env->pool,
@@ -78,20 +90,24 @@ COMPONENT_WITH(binder, binder_new, binder_start, binder_free,
                .plugins = plugins_builtin, .reclaim = { env->dirs, env->reclaim_node })
 
 COMPONENT_EXPLAINS(attach)
+COMPONENT_CHECKS(attach, attach_check(c))
 COMPONENT_WITH(attach, attach_new, attach_start, attach_free, .pool = env->pool, .registry = env->plugins,
                .no_force_detach_on_timeout = env->settings->controllers.has_no_forced_detach,
                .sync_period_ns = env->settings->attach_sync_ns)
 
+COMPONENT_CHECKS(local, local_check(c))
 COMPONENT_WITH(local, local_new, local_start, local_free, .pool = env->pool,
                .config = &env->settings->provisioners.local, .node_name = env->node_name, .dirs = env->dirs,
                .state_dir = env->settings->state_dir)
 
 COMPONENT_EXPLAINS(scheduler)
+COMPONENT_CHECKS(scheduler, scheduler_check(c, is_thorough))
 COMPONENT_WITH(scheduler, scheduler_new, scheduler_start, scheduler_free,
                .name = env->settings->scheduler_name ? env->settings->scheduler_name : SCHEDULER_NAME,
                .host = env->host, .bind_timeout_ns = env->settings->bind_timeout_ns)
 
 COMPONENT_EXPLAINS(agent)
+COMPONENT_CHECKS(agent, agent_check_world(c))
 COMPONENT_WITH(agent, agent_new, agent_start, agent_free, .pool = env->pool, .plugins = env->plugins,
                .name = env->node_name, .root = env->settings->node.root, .dirs = env->dirs,
                .hook = env->settings->node.hook, .static_pods = env->settings->node.static_pods,
@@ -156,6 +172,17 @@ static void stop_nfs(void *c)
     free(n);
 }
 
+static const char *check_nfs(const void *c, bool is_thorough)
+{
+    const struct nfs *n = c;
+    const char *wrong = NULL;
+
+    (void)is_thorough;
+    for (size_t i = 0; n->names[i] && !wrong; i++)
+        wrong = provisioner_check(n->provisioners[i]);
+    return wrong;
+}
+
 static void explain_nfs(void *c, struct why_world *w)
 {
     const struct nfs *n = c;
@@ -181,38 +208,41 @@ static bool has_local(const struct daemon_settings *s)
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
 #define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
 #define CONTROLLER(x) .name = #x, .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
-/* With workers of its own, since erasing a disk takes hours. */
+/* With its own workers, since erasing a disk takes hours. */
 #define PROVISIONER(x)                                                                                 \
     CONTROLLER(x), .section = "provisioners", .read_section = read_provisioners, .is_wanted = has_##x, \
                    NEEDS_WORKERS(8, QUEUE_MAX)
 
 const struct component daemon_components[] = {
     { CONTROLLER(binder), .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES, NEEDS_WORKERS(4, QUEUE_MAX),
-      .explain = explain_binder },
+      .explain = explain_binder, .check = check_binder },
     { CONTROLLER(attach), .kinds = VOLUMES | CLAIMS | PODS | NODES | CSI,
       NEEDS_WORKERS(ATTACH_WORKERS, ATTACH_QUEUE_MAX), .plugins = plugins_attachable,
       .plugins_failure = "could not initialize volume plugins for Attach/Detach Controller",
-      .explain = explain_attach },
+      .explain = explain_attach, .check = check_attach },
     { CONTROLLER(protect), .kinds = VOLUMES | CLAIMS | PODS,
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) },
-    { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS },
-    { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS },
-    { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES },
-    { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs },
-    { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES },
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS), .check = check_protect },
+    { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS, NEEDS_WORKERS(10, QUEUE_MAX), .check = check_expand },
+    { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS, .check = check_ephemeral },
+    { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES, .check = check_stranded },
+    { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs,
+      .check = check_nfs },
+    { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
     { .name = "scheduler",
       .part = DAEMON_SCHEDULER,
       .lease = "berth-scheduler",
       LIFE(scheduler),
       .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .explain = explain_scheduler },
-    /* Its caches are its own, of one node. */
+      .explain = explain_scheduler,
+      .check = check_scheduler },
+    /* It has its own caches, restricted to one node. */
     { .name = "node",
       .part = DAEMON_NODE,
       LIFE(agent),
       NEEDS_WORKERS(NODE_WORKERS, QUEUE_MAX),
       .plugins = plugins_of_node,
-      .explain = explain_agent },
+      .explain = explain_agent,
+      .check = check_agent },
     { 0 },
 };
 

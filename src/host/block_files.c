@@ -1,8 +1,7 @@
-/* A device is opened first and bound by its descriptor, so that what is bound is what was looked at: a path
- * that is exchanged meanwhile leads nowhere else. */
+/* Binds of and links to block devices. A device is opened first and bound by its descriptor, so that the
+ * checked device is the one that is bound: replacing the path in between has no effect. */
 #include "host/block_files.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,12 +14,14 @@
 #include "api/quote.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "host/dirs.h"
 #include "host/files.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define DIR_MODE 0750
 #define FILE_MODE 0750
-#define REFERENCES_MAX 8 /* that an error names */
+#define REFERENCES_MAX 8 /* named in an error */
 #define TEXT_BYTES 200
 #define NAMES_BYTES 400
 
@@ -30,35 +31,33 @@ static int make_parent(const char *path, struct error *err)
     char dir[PATH_MAX];
 
     if (!last || last == path || (size_t)(last - path) >= sizeof dir)
-        return error_set(err, ERR_INVALID, "'%s' is no path of a file", path);
+        return error_set(err, ERR_INVALID, "'%s' is not a valid file path", path);
     (void)snprintf(dir, sizeof dir, "%.*s", (int)(last - path), path);
     return host_make_path(dir, DIR_MODE, err);
 }
 
 static int open_device(const char *device, int *ret_fd, struct error *err)
 {
+    _cleanup_(fd_closep) int fd = sys_open(device, O_PATH | O_CLOEXEC, 0);
     struct stat st;
-    int fd = open(device, O_PATH | O_CLOEXEC);
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", device);
-    if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode)) {
-        (void)close(fd);
+    if (sys_fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode))
         return error_set(err, ERR_INVALID, "'%s' is not a block device", device);
-    }
-    *ret_fd = fd;
+    *ret_fd = take_fd(&fd);
     return 0;
 }
 
 int block_bind(const struct host_tools *t, const char *device, const char *path, struct error *err)
 {
     static const char *const bind_only[] = { "bind" };
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct stat st;
     int r;
 
-    if (lstat(path, &st) == 0 && S_ISBLK(st.st_mode))
-        return 0; /* bound already */
+    if (sys_lstat(path, &st) == 0 && S_ISBLK(st.st_mode))
+        return 0; /* already bound */
     r = open_device(device, &fd, err);
     if (r == 0)
         r = make_parent(path, err);
@@ -72,27 +71,22 @@ int block_unbind(const struct host_tools *t, const char *path, struct error *err
     return host_clean_mount_point(t, path, /* limit_ns= */ 0, err);
 }
 
-static bool is_link_to(const char *path, const char *device)
-{
-    char target[PATH_MAX];
-    ssize_t n = readlink(path, target, sizeof target);
-
-    return n >= 0 && (size_t)n < sizeof target && str_eq((struct str){ target, (size_t)n }, str_of(device));
-}
-
-/* A link that is right stays: a pod may be about to open it. */
+/* A correct link is not replaced: a pod may be about to open it. */
 int block_link(const char *device, const char *path, struct error *err)
 {
+    char target[PATH_MAX];
     int r = make_parent(path, err);
+    ssize_t len = r == 0 ? sys_readlink(path, target, sizeof target) : -1;
 
-    if (r == 0 && is_link_to(path, device))
+    if (len >= 0 && (size_t)len < sizeof target &&
+        str_eq((struct str){ target, (size_t)len }, str_of(device)))
         return 0;
     if (r == 0)
         r = block_unlink(path, err);
     if (r < 0)
         return r;
-    if (symlink(device, path) < 0)
-        return error_set_errno(err, errno, "cannot make link '%s'", path);
+    if (sys_symlink(device, path) < 0)
+        return error_set_errno(err, errno, "cannot create link '%s'", path);
     return 0;
 }
 
@@ -100,11 +94,11 @@ int block_unlink(const char *path, struct error *err)
 {
     struct stat st;
 
-    if (lstat(path, &st) < 0)
+    if (sys_lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
     if (!S_ISLNK(st.st_mode))
-        return error_set(err, ERR_EXISTS, "'%s' is there and is no link", path);
-    if (unlink(path) < 0 && errno != ENOENT)
+        return error_set(err, ERR_EXISTS, "'%s' exists and is not a symbolic link", path);
+    if (sys_unlink(path) < 0 && errno != ENOENT)
         return error_set_errno(err, errno, "cannot remove link '%s'", path);
     return 0;
 }
@@ -125,13 +119,13 @@ static void names_done(struct names *n)
     vec_done(&n->list);
 }
 
-/* All names of devices in the directory, sorted. */
-static int list_devices(DIR *all, struct names *ret, struct error *err)
+/* The names of all devices in the directory, sorted. */
+static int list_devices(struct sys_dir *all, struct names *ret, struct error *err)
 {
     struct stat st;
 
-    for (struct dirent *e; (e = readdir(all));) {
-        if (fstatat(dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISBLK(st.st_mode))
+    for (const struct dirent *e; (e = sys_readdir(all));) {
+        if (sys_fstatat(sys_dirfd(all), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISBLK(st.st_mode))
             continue;
         if (vec_push(&ret->list, NULL) < 0)
             return error_no_memory(err);
@@ -145,15 +139,9 @@ static int list_devices(DIR *all, struct names *ret, struct error *err)
     return 0;
 }
 
-static void closedirp(DIR **d)
-{
-    if (*d)
-        (void)closedir(*d); /* nothing was written */
-}
-
 int block_check_unbound(const char *dir, struct error *err)
 {
-    _cleanup_(closedirp) DIR *all = opendir(dir);
+    _cleanup_(sys_closedirp) struct sys_dir *all = sys_opendir(dir);
     _cleanup_(names_done) struct names names = { 0 };
     _cleanup_(buf_done_p) struct buf shown = BUF_INIT(NAMES_BYTES);
     char text[TEXT_BYTES];
@@ -167,7 +155,7 @@ int block_check_unbound(const char *dir, struct error *err)
     if (r < 0 || names.list.count == 0)
         return r;
     for (size_t i = 0; i < names.list.count && i < REFERENCES_MAX; i++)
-        buf_addf(&shown, "%s%s", i ? " " : "", names.list.items[i]); /* cut, at worst */
+        buf_addf(&shown, "%s%s", i ? " " : "", names.list.items[i]); /* truncated at worst */
     return error_set(err, ERR_BUSY, "the device %s is still referenced from other Pods [%s]",
-                     quote(text, sizeof text, str_of(dir)), buf_cstr(&shown));
+                     quote_text(text, sizeof text, str_of(dir)), buf_cstr(&shown));
 }

@@ -1,6 +1,6 @@
-/* libblkid looks at a device in this process; what changes one is a command of its file system's own. The
- * order in which they are called, their arguments and the words of their failures are the API's: people and
- * tests elsewhere know them. */
+/* libblkid probes a device in this process; changes are made by the commands of the file system. The order of
+ * the commands, their arguments and the texts of their failures are those of Kubernetes: users and tests
+ * elsewhere rely on them. */
 #include "host/device.h"
 
 #include <blkid/blkid.h>
@@ -17,68 +17,67 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define OUTPUT_BYTES_MAX 65536
-#define OUTPUT_SHOWN_BYTES_MAX 300 /* of what a tool said, in an error */
-/* Checking a large file system takes hours; who must end it earlier sets the stop. */
+#define OUTPUT_SHOWN_BYTES_MAX 300 /* of a tool's output, in an error */
+/* Checking a large file system takes hours; a caller that must end it earlier sets the stop flag. */
 #define TOOL_LIMIT_NS ((uint64_t)24 * 3600 * NS_PER_S)
 #define DEFAULT_TYPE "ext4"
 #define QUOTED_BYTES 300
 
 /* --- Opening --- */
 
-/* Nothing but a block device is opened: a fifo would hold us, and a tape would move. */
+/* Opens only a block device: opening a fifo would block, and a tape would move. */
 static int device_open(const char *device, int flags, int *ret_fd, struct error *err)
 {
+    _cleanup_(fd_closep) int fd = -1;
     struct stat st;
-    int fd;
 
-    if (stat(device, &st) < 0)
+    if (sys_stat(device, &st) < 0)
         return error_set_errno(err, errno, "cannot examine '%s'", device);
     if (!S_ISBLK(st.st_mode))
         return error_set(err, ERR_INVALID, "'%s' is not a block device", device);
-    fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+    fd = sys_open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags, 0);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", device);
-    if (fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode)) {
-        (void)close(fd);
+    if (sys_fstat(fd, &st) < 0 || !S_ISBLK(st.st_mode))
         return error_set(err, ERR_INVALID, "'%s' is not a block device", device);
-    }
-    *ret_fd = fd;
+    *ret_fd = take_fd(&fd);
     return 0;
 }
 
 int device_size(const char *device, uint64_t *ret, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     uint64_t bytes = 0;
     int r = device_open(device, 0, &fd, err);
 
     if (r < 0)
         return r;
-    if (ioctl(fd, BLKGETSIZE64, &bytes) < 0)
-        return error_set_errno(err, errno, "cannot tell the size of '%s'", device);
+    if (sys_ioctl(fd, BLKGETSIZE64, &bytes) < 0)
+        return error_set_errno(err, errno, "cannot determine the size of '%s'", device);
     *ret = bytes;
     return 0;
 }
 
 int device_check_unused(const char *device, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
 
     return device_open(device, O_EXCL, &fd, err);
 }
 
 static int device_is_read_only(const char *device, bool *ret, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     int flag = 0;
     int r = device_open(device, 0, &fd, err);
 
     if (r < 0)
         return r;
-    if (ioctl(fd, BLKROGET, &flag) < 0)
-        return error_set_errno(err, errno, "cannot tell whether '%s' is read-only", device);
+    if (sys_ioctl(fd, BLKROGET, &flag) < 0)
+        return error_set_errno(err, errno, "cannot determine whether '%s' is read-only", device);
     *ret = flag != 0;
     return 0;
 }
@@ -90,6 +89,31 @@ static void probe_free(blkid_probe *p)
     blkid_free_probe(*p);
 }
 
+/* A probe for superblocks; call probe_free() after a failure too. */
+static int probe_new(int fd, int flags, blkid_probe *ret, struct error *err)
+{
+    *ret = blkid_new_probe();
+    if (!*ret)
+        return error_no_memory(err);
+    if (blkid_probe_set_device(*ret, fd, 0, 0) != 0)
+        return error_set(err, ERR_IO, "cannot read the device");
+    (void)blkid_probe_enable_superblocks(*ret, true); /* cannot fail */
+    (void)blkid_probe_set_superblocks_flags(*ret, flags);
+    return 0;
+}
+
+/* 0 when something was found, 1 when the device is blank. */
+static int probe_run(blkid_probe p, struct error *err)
+{
+    int r = blkid_do_safeprobe(p);
+
+    if (r < 0)
+        return error_set(err, ERR_IO,
+                         r == -2 ? "more than one file system may be on the device"
+                                 : "cannot read the device");
+    return r;
+}
+
 static int probe_read(blkid_probe p, char ret[DEVICE_FORMAT_BYTES], struct error *err)
 {
     const char *type = "";
@@ -99,45 +123,46 @@ static int probe_read(blkid_probe p, char ret[DEVICE_FORMAT_BYTES], struct error
         (void)snprintf(ret, DEVICE_FORMAT_BYTES, "%s", DEVICE_PARTITIONS);
         return 0;
     }
-    /* Something was found, but neither a file system nor partitions: it must not pass for blank. */
+    /* Something was found, but neither a file system nor partitions: the device must not be treated as blank.
+     */
     if (blkid_probe_lookup_value(p, "TYPE", &type, &bytes) != 0 || type[0] == '\0' ||
         strlen(type) >= DEVICE_FORMAT_BYTES)
-        return error_set(err, ERR_IO, "what is on it has no type");
+        return error_set(err, ERR_IO, "unknown type of contents");
     (void)snprintf(ret, DEVICE_FORMAT_BYTES, "%s", type);
     return 0;
 }
 
 static int probe_fd(int fd, char ret[DEVICE_FORMAT_BYTES], struct error *err)
 {
-    _cleanup_(probe_free) blkid_probe p = blkid_new_probe();
-    int r;
+    _cleanup_(probe_free) blkid_probe p = NULL;
+    int r = probe_new(fd, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE, &p, err);
 
-    if (!p)
-        return error_no_memory(err);
-    if (blkid_probe_set_device(p, fd, 0, 0) != 0)
-        return error_set(err, ERR_IO, "cannot read it");
-    (void)blkid_probe_enable_superblocks(p, true); /* cannot fail */
-    (void)blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE);
-    (void)blkid_probe_enable_partitions(p, true);
-    r = blkid_do_safeprobe(p);
-    if (r == -2)
-        return error_set(err, ERR_IO, "more than one file system may be on it");
     if (r < 0)
-        return error_set(err, ERR_IO, "cannot read it");
+        return r;
+    (void)blkid_probe_enable_partitions(p, true);
+    r = probe_run(p, err);
     if (r == 0)
         return probe_read(p, ret, err);
-    ret[0] = '\0';
-    return 0;
+    if (r > 0)
+        ret[0] = '\0';
+    return r < 0 ? r : 0;
+}
+
+static int probe_model(int fd, bool wants_uuid, char *ret, size_t size, struct error *err)
+{
+    int r = sys_here->calls->probe(sys_here, fd, wants_uuid, ret, size);
+
+    return r ? error_set_errno(err, r, "cannot read the device") : 0;
 }
 
 int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char found[DEVICE_FORMAT_BYTES] = "";
     int r = device_open(device, 0, &fd, err);
 
     if (r == 0)
-        r = probe_fd(fd, found, err);
+        r = sys_here ? probe_model(fd, false, found, sizeof found, err) : probe_fd(fd, found, err);
     if (r < 0)
         return error_wrap(err, "failed to get disk format of disk %s", device);
     memcpy(ret, found, strlen(found) + 1);
@@ -146,45 +171,41 @@ int device_probe(const char *device, char ret[DEVICE_FORMAT_BYTES], struct error
 
 static int probe_uuid(int fd, const char *type, char ret[DEVICE_UUID_BYTES], struct error *err)
 {
-    _cleanup_(probe_free) blkid_probe p = blkid_new_probe();
+    _cleanup_(probe_free) blkid_probe p = NULL;
     char given[DEVICE_FORMAT_BYTES], ext4[] = "ext4", ext3[] = "ext3", ext2[] = "ext2";
-    bool is_ext = strncmp(type, "ext", 3) == 0; /* an older one may be mounted as ext4 */
+    bool is_ext = strncmp(type, "ext", 3) == 0; /* older versions may be mounted as ext4 */
     char *names[] = { given, is_ext ? ext4 : NULL, ext3, ext2, NULL };
     const char *uuid = "";
-    int r;
+    int r = probe_new(fd, BLKID_SUBLKS_UUID | BLKID_SUBLKS_TYPE, &p, err);
 
-    if (!p)
-        return error_no_memory(err);
-    (void)snprintf(given, sizeof given, "%s", type);
-    if (blkid_probe_set_device(p, fd, 0, 0) != 0)
-        return error_set(err, ERR_IO, "cannot read it");
-    (void)blkid_probe_enable_superblocks(p, true); /* cannot fail */
-    (void)blkid_probe_set_superblocks_flags(p, BLKID_SUBLKS_UUID | BLKID_SUBLKS_TYPE);
-    (void)blkid_probe_filter_superblocks_type(p, BLKID_FLTR_ONLYIN, names);
-    r = blkid_do_safeprobe(p);
     if (r < 0)
-        return error_set(err, ERR_IO, r == -2 ? "more than one file system may be on it" : "cannot read it");
+        return r;
+    (void)snprintf(given, sizeof given, "%s", type);
+    (void)blkid_probe_filter_superblocks_type(p, BLKID_FLTR_ONLYIN, names);
+    r = probe_run(p, err);
+    if (r < 0)
+        return r;
     if (r == 0 && blkid_probe_lookup_value(p, "UUID", &uuid, NULL) != 0)
         uuid = "";
     if (strlen(uuid) >= DEVICE_UUID_BYTES)
-        return error_set(err, ERR_TOO_LARGE, "its UUID is too long");
+        return error_set(err, ERR_TOO_LARGE, "UUID is too long");
     (void)snprintf(ret, DEVICE_UUID_BYTES, "%s", uuid);
     return 0;
 }
 
 int device_uuid(const char *device, const char *type, char ret[DEVICE_UUID_BYTES], struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     int r = device_open(device, 0, &fd, err);
 
     if (r == 0)
-        r = probe_uuid(fd, type, ret, err);
-    return r < 0 ? error_wrap(err, "cannot tell the UUID of the file system on %s", device) : 0;
+        r = sys_here ? probe_model(fd, true, ret, DEVICE_UUID_BYTES, err) : probe_uuid(fd, type, ret, err);
+    return r < 0 ? error_wrap(err, "cannot determine the UUID of the file system on %s", device) : 0;
 }
 
 /* --- Tools --- */
 
-/* Runs one to its end. Its exit is the caller's to judge. */
+/* Runs a tool to its end. The caller evaluates the exit code. */
 static int tool_run(const struct host_tools *t, const char *const *argv, struct buf *output, int *ret_code,
                     struct error *err)
 {
@@ -201,14 +222,14 @@ static int tool_run(const struct host_tools *t, const char *const *argv, struct 
     return command_run(&c, err);
 }
 
-/* What it said, as much as an error has room for: the end, where tools say why. */
-static struct str tool_said(const struct buf *output)
+/* The end of the output, where tools print the reason, as much as fits in an error. */
+static struct str tool_output_end(const struct buf *output)
 {
     struct str said = str_trim(buf_str(output));
     size_t from = said.len > OUTPUT_SHOWN_BYTES_MAX ? said.len - OUTPUT_SHOWN_BYTES_MAX : 0;
 
     while (from > 0 && from < said.len && ((unsigned char)said.s[from] & 0xC0) == 0x80)
-        from++; /* not in the middle of a character */
+        from++; /* do not cut inside a character */
     return (struct str){ said.s + from, said.len - from };
 }
 
@@ -217,9 +238,9 @@ static void add_quoted(struct buf *b, struct texts texts)
 {
     char text[QUOTED_BYTES];
 
-    buf_add_char(b, '['); /* failures stick, and cost a list in an error */
+    buf_add_char(b, '['); /* failures are sticky, and cost only a list in an error */
     for (uint32_t i = 0; i < texts.count; i++)
-        buf_addf(b, "%s%s", i ? " " : "", quote(text, sizeof text, str_of(texts.items[i])));
+        buf_addf(b, "%s%s", i ? " " : "", quote_text(text, sizeof text, str_of(texts.items[i])));
     buf_add_char(b, ']');
 }
 
@@ -230,7 +251,7 @@ static int check_type(const char *type, struct error *err)
 
     if (len == 0 || len >= DEVICE_FORMAT_BYTES || type[0] == '.' || type[0] == '-' ||
         strspn(type, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != len)
-        return error_set(err, ERR_INVALID, "'%.100s' is no type of a file system", type);
+        return error_set(err, ERR_INVALID, "'%.100s' is not a file system type", type);
     return 0;
 }
 
@@ -239,20 +260,24 @@ static int format_failed(const struct mount_plan *plan, enum err code, const cha
 {
     _cleanup_(buf_done_p) struct buf options = BUF_INIT(QUOTED_BYTES);
     char disk[QUOTED_BYTES], type[QUOTED_BYTES], target[QUOTED_BYTES];
-    struct str said = tool_said(output);
+    struct str said = tool_output_end(output);
 
     add_quoted(&options, plan->options);
     return error_set(
         err, code, "format of disk %s failed: type:(%s) target:(%s) options:(%s) errcode:(%s) output:(%.*s) ",
-        quote(disk, sizeof disk, str_of(plan->source)), quote(type, sizeof type, str_of(plan->type)),
-        quote(target, sizeof target, str_of(plan->target)), buf_cstr(&options), exit, STR_ARG(said));
+        quote_text(disk, sizeof disk, str_of(plan->source)),
+        quote_text(type, sizeof type, str_of(plan->type)),
+        quote_text(target, sizeof target, str_of(plan->target)), buf_cstr(&options), exit, STR_ARG(said));
+}
+
+static bool is_ext(const char *type)
+{
+    return strcmp(type, "ext3") == 0 || strcmp(type, "ext4") == 0;
 }
 
 static int device_format(const struct host_tools *t, const struct mount_plan *plan, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf output = BUF_INIT(OUTPUT_BYTES_MAX);
-    bool is_ext = strcmp(plan->type, "ext3") == 0 || strcmp(plan->type, "ext4") == 0;
-    bool is_xfs = strcmp(plan->type, "xfs") == 0;
     char command[DEVICE_FORMAT_BYTES + 8], exit[32];
     const char *argv[5] = { command };
     struct error failure = { 0 };
@@ -260,10 +285,10 @@ static int device_format(const struct host_tools *t, const struct mount_plan *pl
     int code = 0, r;
 
     (void)snprintf(command, sizeof command, "mkfs.%s", plan->type);
-    if (is_ext) {
+    if (is_ext(plan->type)) {
         argv[count++] = "-F";
         argv[count++] = "-m0";
-    } else if (is_xfs) {
+    } else if (strcmp(plan->type, "xfs") == 0) {
         argv[count++] = "-f";
     }
     argv[count++] = plan->source;
@@ -276,7 +301,7 @@ static int device_format(const struct host_tools *t, const struct mount_plan *pl
     return format_failed(plan, ERR_IO, exit, &output, err);
 }
 
-/* Only what it found and could not correct is a failure, and being told to end. */
+/* Only errors that fsck could not correct, and a cancellation, are failures. */
 static int device_check(const struct host_tools *t, const char *device, enum format_failure *ret_why,
                         struct error *err)
 {
@@ -286,9 +311,9 @@ static int device_check(const struct host_tools *t, const char *device, enum for
 
     if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
         return r;
-    if (r < 0 || code != 4) /* not there, or about something else: the mount decides */
+    if (r < 0 || code != 4) /* not installed, or another problem: the mount decides */
         return 0;
-    struct str said = tool_said(&output);
+    struct str said = tool_output_end(&output);
     *ret_why = FORMAT_HAS_ERRORS;
     return error_set(err, ERR_IO, "'fsck' found errors on device %s but could not correct them: %.*s", device,
                      STR_ARG(said));
@@ -307,7 +332,7 @@ static bool is_read_only(const struct mount_plan *plan)
     return false;
 }
 
-/* Sees to it that there is a sound file system. *ret_why: FORMAT_MISMATCH also when all is well otherwise. */
+/* Makes sure that there is a sound file system. *ret_why: FORMAT_MISMATCH also on success. */
 static int device_prepare(const struct host_tools *t, const struct mount_plan *plan,
                           enum format_failure *ret_why, struct error *err)
 {
@@ -376,14 +401,9 @@ static int grow_with(const struct host_tools *t, const char *const *argv, const 
     if (r == 0 && code == 0)
         return 0;
     (void)snprintf(exit, sizeof exit, "exit status %d", code);
-    struct str said = tool_said(&output);
+    struct str said = tool_output_end(&output);
     return error_set(err, r < 0 ? failure.code : ERR_IO, "resize of device %s failed: %s. %s output: %.*s",
                      device, r < 0 ? failure.msg : exit, name, STR_ARG(said));
-}
-
-static bool is_ext(const char *type)
-{
-    return strcmp(type, "ext3") == 0 || strcmp(type, "ext4") == 0;
 }
 
 int device_grow(const struct host_tools *t, const char *device, const char *path, bool *ret_grown,
@@ -416,7 +436,7 @@ int device_grow(const struct host_tools *t, const char *device, const char *path
     return r;
 }
 
-/* The number behind "NAME" in a line of its own: "total_bytes\t\t268435456". */
+/* The number after "NAME" on its own line: "total_bytes\t\t268435456". */
 static bool find_number(struct str text, const char *name, uint64_t *ret)
 {
     while (text.s) {
@@ -428,7 +448,7 @@ static bool find_number(struct str text, const char *name, uint64_t *ret)
     return false;
 }
 
-/* btrfs alone tells how much of the device it has; its last sector may be short. */
+/* Only btrfs reports how much of the device it uses; its last sector may be incomplete. */
 static int btrfs_needs_growing(const struct host_tools *t, const char *device, bool *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf output = BUF_INIT(OUTPUT_BYTES_MAX);
@@ -442,7 +462,7 @@ static int btrfs_needs_growing(const struct host_tools *t, const char *device, b
         return r;
     if (code != 0 || !find_number(buf_str(&output), "total_bytes", &total_bytes) ||
         !find_number(buf_str(&output), "sectorsize", &sector_bytes))
-        return error_set(err, ERR_IO, "cannot tell the size of the btrfs on device %s: exit status %d",
+        return error_set(err, ERR_IO, "cannot determine the size of the btrfs on device %s: exit status %d",
                          device, code);
     *ret = device_bytes > total_bytes && device_bytes - total_bytes > sector_bytes;
     return 0;
@@ -468,7 +488,7 @@ int device_needs_growing(const struct host_tools *t, const char *device, const c
     if (!is_ext(type) && strcmp(type, "xfs") != 0)
         return error_set(err, ERR_UNSUPPORTED, "file system %s on device %s mounted at %s cannot be grown",
                          type, device, path);
-    *ret = true; /* the tools know whether there is anything to do */
+    *ret = true; /* the tools find out whether there is anything to do */
     return 0;
 }
 

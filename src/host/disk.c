@@ -1,6 +1,7 @@
-/* Mounted file systems are named by the UUID that libblkid finds on their device, devices by sysfs. */
+/* Identifies mounted file systems by the UUID that libblkid finds on their device, and devices by sysfs. */
 #include "host/disk.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,12 +13,13 @@
 #include "host/device.h"
 #include "host/files.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define ATTRIBUTE_BYTES_MAX 4096
 
 /* --- Writing --- */
 
-/* What does not fit is cut: the same each time. */
+/* Truncates what does not fit: the result is the same each time. */
 static void add_encoded(char ret[DISK_NAME_BYTES], struct str text)
 {
     size_t len = strlen(ret);
@@ -38,33 +40,37 @@ static void add_part(char ret[DISK_NAME_BYTES], const char *text)
 
 /* --- File systems --- */
 
-/* The node of the device that the file system is on; false when there is none to be found. */
-static bool find_device(const struct mount_entry *e, char ret[PATH_MAX])
+/* The node of the device that contains the file system; false when none is found. ret_is_unknown: there may
+ * be one, which could not be examined. */
+static bool find_device(const struct mount_entry *e, char ret[PATH_MAX], bool *ret_is_unknown)
 {
+    bool is_path = e->source[0] == '/', is_present;
     struct stat st;
 
-    if (e->source[0] == '/' && stat(e->source, &st) == 0 && S_ISBLK(st.st_mode) &&
+    is_present = is_path && sys_stat(e->source, &st) == 0;
+    *ret_is_unknown = e->dev_major != 0 || (is_path && !is_present && errno != ENOENT);
+    if (is_present && S_ISBLK(st.st_mode) &&
         (e->dev_major == 0 || st.st_rdev == makedev(e->dev_major, e->dev_minor))) {
         (void)snprintf(ret, PATH_MAX, "%s", e->source);
         return true;
     }
     (void)snprintf(ret, PATH_MAX, "/dev/block/%u:%u", e->dev_major, e->dev_minor);
-    return e->dev_major != 0 && stat(ret, &st) == 0 && S_ISBLK(st.st_mode) &&
+    return e->dev_major != 0 && sys_stat(ret, &st) == 0 && S_ISBLK(st.st_mode) &&
            st.st_rdev == makedev(e->dev_major, e->dev_minor);
 }
 
 static void name_mount(const struct mount_entry *e, char ret[DISK_NAME_BYTES])
 {
     char device[PATH_MAX], uuid[DEVICE_UUID_BYTES] = "";
-    bool has_device = find_device(e, device);
+    bool is_unknown, has_device = find_device(e, device, &is_unknown);
     struct error ignored;
 
     ret[0] = '\0';
     if (has_device && device_uuid(device, e->type, uuid, &ignored) == 0 && uuid[0]) {
         add_encoded(ret, str_of("uuid"));
         add_part(ret, uuid);
-    } else if (has_device || e->dev_major != 0) {
-        add_encoded(ret, str_of(DISK_ANY_MOUNT)); /* the device may have another name tomorrow */
+    } else if (has_device || is_unknown) {
+        add_encoded(ret, str_of(DISK_ANY_MOUNT)); /* the device may have another name after a reboot */
         return;
     } else {
         add_encoded(ret, str_of(DISK_ANY_MOUNT));
@@ -77,7 +83,7 @@ static void name_mount(const struct mount_entry *e, char ret[DISK_NAME_BYTES])
 
 /* --- Devices --- */
 
-/* What the kernel shows of a block device, the first that it has. */
+/* Identifiers in sysfs; the first that exists is used. */
 static const struct {
     const char *kind;
     const char *file;
@@ -107,7 +113,7 @@ static void name_device(dev_t number, char ret[DISK_NAME_BYTES])
 
     (void)snprintf(dir, sizeof dir, "/sys/dev/block/%u:%u", major(number), minor(number));
     part = read_attribute(dir, "partition", &partition);
-    if (part.len) /* the disk is the directory above */
+    if (part.len) /* a partition: the disk is the directory above */
         (void)snprintf(dir, sizeof dir, "/sys/dev/block/%u:%u/..", major(number), minor(number));
     ret[0] = '\0';
     add_encoded(ret, str_of(DISK_ANY_DEVICE));
@@ -142,8 +148,8 @@ int disk_identify(const struct mount_table *table, const char *path, char ret[DI
     if (kind == FILE_MISSING)
         return error_set(err, ERR_NOT_FOUND, "'%s' does not exist", path);
     if (kind == FILE_BLOCK_DEVICE) {
-        if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
-            return error_set(err, ERR_NOT_FOUND, "'%s' is no block device any more", path);
+        if (sys_stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+            return error_set(err, ERR_NOT_FOUND, "'%s' is no longer a block device", path);
         name_device(st.st_rdev, ret);
         return 0;
     }

@@ -1,3 +1,5 @@
+/* Creates, finds and renames directories below an export. Every step opens the next component relative to a
+ * descriptor, without following links, since users of the export may replace directories at any time. */
 #include "host/export_dir.h"
 
 #include <errno.h>
@@ -9,55 +11,50 @@
 #include "base/cleanup.h"
 #include "host/safe_path.h"
 #include "io/file.h"
+#include "io/sys.h"
 
-/* A path below the export, cleaned: its directory and its last name. */
-struct place {
+/* A normalised path below the export: its directory and its last name. */
+struct export_place {
     char path[PATH_MAX]; /* with a leading '/' */
-    char *name;          /* behind the last '/' in it */
+    char *name;          /* after the last '/' in path */
 };
 
-static int place_of(const char *path, struct place *ret, struct error *err)
+/* Opens the export and parses the path below it. */
+static int place_open(const char *base, const char *path, struct export_place *ret, int *ret_fd,
+                      struct error *err)
 {
     char rooted[PATH_MAX];
-    int n = snprintf(rooted, sizeof rooted, "/%s", path), r;
+    int n = snprintf(rooted, sizeof rooted, "/%s", path), r, fd;
 
-    ret->path[0] = '\0';
-    ret->name = ret->path;
     if (n < 0 || (size_t)n >= sizeof rooted)
-        return error_set(err, ERR_INVALID, "the path has more than %d bytes", PATH_MAX - 1);
+        return error_set(err, ERR_INVALID, "path is longer than %d bytes", PATH_MAX - 1);
     r = host_clean_path(rooted, ret->path, err);
     if (r < 0)
         return r;
     if (strcmp(ret->path, "/") == 0)
         return error_set(err, ERR_INVALID, "'%s' is the export itself", path);
     ret->name = strrchr(ret->path, '/') + 1;
-    return 0;
-}
-
-static int open_base(const char *base, int *ret, struct error *err)
-{
-    int fd = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT);
-
+    fd = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT);
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot open directory '%s'", base);
-    *ret = fd;
+    *ret_fd = fd;
     return 0;
 }
 
-/* The directory `name` in an open one; made, with this mode, where it is missing. is_last: gets the mode in
- * any case. The descriptor or -errno. */
-static int enter(int at, const char *name, mode_t mode, bool is_last)
+/* Opens the directory `name` in an open one; creates it with this mode if it is missing. is_last: sets the
+ * mode in any case. The descriptor or -errno. */
+static int enter_dir(int at, const char *name, mode_t mode, bool is_last)
 {
-    bool is_new = mkdirat(at, name, 0700) == 0;
+    bool is_new = sys_mkdirat(at, name, 0700) == 0;
     int fd;
 
     if (!is_new && errno != EEXIST)
         return -errno;
     fd = host_open_below(at, name, O_RDONLY | O_DIRECTORY, 0);
-    if (fd >= 0 && (is_new || is_last) && fchmod(fd, mode) < 0) {
+    if (fd >= 0 && (is_new || is_last) && sys_fchmod(fd, mode) < 0) {
         int reason = errno;
 
-        closep(&fd);
+        fd_closep(&fd);
         return -reason;
     }
     return fd;
@@ -65,20 +62,18 @@ static int enter(int at, const char *name, mode_t mode, bool is_last)
 
 int export_make(const char *base, const char *path, mode_t mode, struct error *err)
 {
-    _cleanup_(closep) int at = -1;
-    struct place p;
-    int r = place_of(path, &p, err);
+    _cleanup_(fd_closep) int at = -1;
+    struct export_place p;
+    int r = place_open(base, path, &p, &at, err);
 
-    if (r == 0)
-        r = open_base(base, &at, err);
     for (char *name = p.path + 1; r == 0 && name;) {
         char *slash = strchr(name, '/');
         int fd;
 
         if (slash)
             *slash = '\0';
-        fd = enter(at, name, mode, !slash);
-        closep(&at);
+        fd = enter_dir(at, name, mode, !slash);
+        fd_closep(&at);
         at = fd;
         if (fd < 0)
             return error_set_errno(err, -fd, "cannot create directory '%s' in '%s'", path, base);
@@ -87,8 +82,8 @@ int export_make(const char *base, const char *path, mode_t mode, struct error *e
     return r;
 }
 
-/* Opens the directory that the place is in. The descriptor or -errno. */
-static int open_parent(int base, struct place *p)
+/* Opens the directory that contains the place. The descriptor or -errno. */
+static int open_parent(int base, struct export_place *p)
 {
     int fd;
 
@@ -102,13 +97,11 @@ static int open_parent(int base, struct place *p)
 
 int export_has(const char *base, const char *path, bool *ret, struct error *err)
 {
-    _cleanup_(closep) int top = -1, fd = -1;
-    struct place p;
+    _cleanup_(fd_closep) int top = -1, fd = -1;
+    struct export_place p;
     struct stat st;
-    int r = place_of(path, &p, err);
+    int r = place_open(base, path, &p, &top, err);
 
-    if (r == 0)
-        r = open_base(base, &top, err);
     if (r < 0)
         return r;
     fd = host_open_below(top, p.path + 1, O_PATH, 0);
@@ -116,7 +109,7 @@ int export_has(const char *base, const char *path, bool *ret, struct error *err)
         *ret = false;
         return 0;
     }
-    if (fd < 0 || fstat(fd, &st) < 0)
+    if (fd < 0 || sys_fstat(fd, &st) < 0)
         return error_set_errno(err, fd < 0 ? -fd : errno, "cannot examine '%s' in '%s'", path, base);
     if (!S_ISDIR(st.st_mode))
         return error_set(err, ERR_EXISTS, "'%s' in '%s' is not a directory", path, base);
@@ -126,23 +119,22 @@ int export_has(const char *base, const char *path, bool *ret, struct error *err)
 
 int export_move_up(const char *base, const char *path, const char *name, struct error *err)
 {
-    _cleanup_(closep) int top = -1, parent = -1;
-    struct place p;
+    _cleanup_(fd_closep) int top = -1, parent = -1;
+    struct export_place p;
     struct stat st;
-    int r = place_of(path, &p, err);
+    int r = place_open(base, path, &p, &top, err);
 
-    if (r == 0)
-        r = open_base(base, &top, err);
     if (r < 0)
         return r;
     parent = open_parent(top, &p);
     if (parent < 0)
         return error_set_errno(err, -parent, "cannot open the directory of '%s' in '%s'", path, base);
-    /* Not RENAME_NOREPLACE, which NFS does not have; what comes meanwhile is replaced only if it is an empty
-     * directory. */
-    if (fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return error_set(err, ERR_EXISTS, "cannot rename '%s' in '%s' to '%s': it exists", path, base, name);
-    if (renameat(parent, p.name, top, name) < 0)
+    /* Not RENAME_NOREPLACE, which NFS does not support; a directory that appears meanwhile is replaced only
+     * if it is empty. */
+    if (sys_fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return error_set(err, ERR_EXISTS, "cannot rename '%s' in '%s' to '%s': target exists", path, base,
+                         name);
+    if (sys_renameat(parent, p.name, top, name) < 0)
         return error_set_errno(err, errno, "cannot rename '%s' in '%s' to '%s'", path, base, name);
     return 0;
 }

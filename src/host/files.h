@@ -1,4 +1,4 @@
-/* What is at a path, who owns it, how much it holds. Blocks: for the pool. */
+/* Files and directories: kind, creation, ownership, disk usage. Blocks: call it from the pool. */
 #ifndef BERTH_HOST_FILES_H
 #define BERTH_HOST_FILES_H
 
@@ -22,45 +22,45 @@ enum file_kind {
     FILE_OTHER
 };
 
-/* "Directory", "File", … as the API calls them; "" for the first and the last. */
+/* "Directory", "File", … as in the API; "" for the first and the last. */
 extern const char *const file_kind_names[];
 
-/* Follows links. A path that cannot be examined counts as missing only when it is not there. */
+/* Follows links. A path that cannot be examined counts as missing only when it does not exist. */
 int host_file_kind(const char *path, enum file_kind *ret, struct error *err);
 
-/* Makes the directory and its missing parents, those with 0750; exactly this mode for path itself, whatever
- * the umask, also when it was there and is ours. No link is followed. */
+/* Creates the directory and its missing parents, those with mode 0750; path itself gets exactly this mode,
+ * regardless of the umask, also when it existed and is ours. No link is followed. */
 int host_make_path(const char *path, mode_t mode, struct error *err);
 
-/* Makes an empty file, this mode less the umask; not its parents, and nothing where a link leads. One that is
- * there stays as it is: ERR_EXISTS for anything else. */
+/* Creates an empty file, this mode less the umask; not its parents, and not through a link. An existing file
+ * is not changed; ERR_EXISTS for anything else. */
 int host_make_file(const char *path, mode_t mode, struct error *err);
 
 /* The contents of a regular file below the open directory `at`; anything else is ERR_INVALID, and no link is
- * followed nor another mount entered on the way. ret and bytes_max as io_read_file() has them. */
+ * followed and no other mount entered. ret and bytes_max as in io_read_file(). */
 int host_read_below(int at, const char *path, size_t bytes_max, struct buf *ret, struct error *err);
 
 struct ownership {
     gid_t gid;
-    /* The path is an object's choice: host/guard.h is asked first. */
+    /* The path comes from an object: check it with host/guard.h first. */
     bool is_guarded;
     const struct guard_dirs *dirs; /* NULL for none */
-    bool is_read_only;             /* the group may read only */
-    bool on_root_mismatch;         /* leave everything alone when the top already is as it should be */
+    bool is_read_only;             /* read access for the group only */
+    bool on_root_mismatch;         /* do nothing when the root of the tree is already correct */
     const host_stop *stop;
-    /* After 30 s and then each 60 s by the clock, how far it is; on the same thread. Both NULL for none. */
+    /* Called on the same thread after 30 s and then every 60 s of the clock. Both NULL for none. */
     void (*progress)(void *ctx, uint64_t files_done);
     const struct clock *clock;
     void *ctx;
 };
 
-/* Gives everything in the tree to the group: files |= 0660 (0440), directories |= 0110 and setgid besides,
- * children before their parent, so that a walk that was interrupted is begun anew. Links get the group and
- * are not followed; other file systems mounted in it are not entered. What cannot be changed is passed over;
+/* Gives the group access to everything in the tree: files |= 0660 (0440), directories also |= 0110 and
+ * setgid, children before their parent, so that an interrupted walk is repeated. Links get the group and are
+ * not followed; other file systems mounted in it are not entered. Entries that cannot be changed are skipped;
  * a directory that cannot be read is an error. *ret_walked: false when nothing had to be done. */
 int host_own(const char *path, const struct ownership *o, bool *ret_walked, struct error *err);
 
-/* Whose group the directory or file is; follows links. */
+/* The group of the directory or file; follows links. */
 int host_group_of(const char *path, gid_t *ret, struct error *err);
 
 struct host_usage {
@@ -72,7 +72,7 @@ struct host_usage {
     uint64_t inodes_used;
 };
 
-/* Of the file system that path is on. */
+/* The file system of path. */
 int host_usage_of_fs(const char *path, struct host_usage *ret, struct error *err);
 /* used and inodes_used of the tree itself (allocated blocks, one file system), the rest of its file system.
  * Files with several names count once, as long as there are less than a million of them. */

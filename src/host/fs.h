@@ -1,5 +1,4 @@
-/* What kinds of file systems there are, and a view of the mounts of one's own. Blocks a little: for the pool.
- */
+/* Kinds of file systems, and private mount namespaces. Blocks briefly: call it from the pool. */
 #ifndef BERTH_HOST_FS_H
 #define BERTH_HOST_FS_H
 
@@ -10,15 +9,16 @@
 
 enum host_fs_kind { HOST_FS_OTHER, HOST_FS_TMPFS, HOST_FS_HUGETLBFS };
 
-/* The file system that path is on. ret_block_bytes: NULL, or its blocks; of hugetlbfs its pages. */
+/* The kind of the file system of path. ret_block_bytes: NULL, or its block size; of hugetlbfs its page size.
+ */
 int host_fs_kind(const char *path, enum host_fs_kind *ret, uint64_t *ret_block_bytes, struct error *err);
 
-/* True when this kernel mounts tmpfs, for us, so that it is never swapped out. Asks the kernel and mounts
- * nothing. */
+/* True when this kernel supports tmpfs with noswap for this process. Queries the kernel and mounts nothing.
+ */
 bool host_tmpfs_takes_noswap(void);
 
-/* What this thread, and those it starts from now on, mount is seen by nobody else and ends with them.
- * ERR_DENIED without the right to. */
+/* Mounts made by this thread, and by threads started later, are visible only to them and end with them.
+ * ERR_DENIED without the privilege. */
 int host_enter_private_mounts(struct error *err);
 
 #endif

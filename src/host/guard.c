@@ -1,9 +1,9 @@
-/* A place is what a descriptor leads to: device and inode, and device of the mount with the path inside its
- * file system. The ancestors of a directory are read through "..", so the path by which it was opened does
- * not matter. They end at the root of a bind mount's target, not at that of its source: there the path inside
- * the file system decides.
+/* A place is the identity of what a descriptor refers to: device and inode, and the device of the mount with
+ * the path inside its file system. The ancestors of a directory are read through "..", so the path by which
+ * it was opened does not matter. They end at the root of a bind mount's target, not at that of its source:
+ * there the path inside the file system is compared.
  *
- * Other volumes mostly share a parent directory. It is opened once; an entry of it that is neither a link nor
+ * Other volumes mostly share a parent directory. It is opened once; an entry in it that is neither a link nor
  * a mount point costs one call. */
 #include "host/guard.h"
 
@@ -22,15 +22,16 @@
 #include "base/vec.h"
 #include "host/mount_table.h"
 #include "host/safe_path.h"
-#include "host/walk.h"
+#include "host/tree_walk.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define VOLUMES_BYTES_MAX ((size_t)256 << 20)
 #define ANCESTORS_MAX PATH_MAX
 
 struct host_guard {
     const struct guard_dirs *dirs;
-    struct buf volumes; /* of each its name, server and path, with their NULs */
+    struct buf volumes; /* name, server and path of each, NUL-terminated */
 };
 
 /* --- The other volumes --- */
@@ -58,7 +59,7 @@ struct host_guard *host_guard_free(struct host_guard *g)
 
 void host_guard_add_volume(struct host_guard *g, const char *name, const char *server, const char *path)
 {
-    buf_add(&g->volumes, name, strlen(name) + 1); /* failures stick, and each check asks for them */
+    buf_add(&g->volumes, name, strlen(name) + 1); /* failures are sticky, and every check tests for them */
     buf_add(&g->volumes, server, strlen(server) + 1);
     buf_add(&g->volumes, path, strlen(path) + 1);
 }
@@ -67,7 +68,7 @@ struct guard_volume {
     const char *name, *server, *path;
 };
 
-/* *at: the next one; begins with the first. False when there is none. */
+/* *at: the next volume; starts with the first. False when there is none. */
 static bool next_volume(const struct host_guard *g, const char **at, struct guard_volume *ret)
 {
     if (*at == g->volumes.data + g->volumes.len)
@@ -81,8 +82,8 @@ static bool next_volume(const struct host_guard *g, const char **at, struct guar
 
 /* --- Places --- */
 
-struct place {
-    struct walk_identity id;
+struct guard_place {
+    struct tree_walk_identity id;
     bool is_dir;
     dev_t device; /* of a block device; else 0 */
     /* Inside its file system: */
@@ -91,22 +92,22 @@ struct place {
     char inner[PATH_MAX * 2];
 };
 
-/* All but the text, which is long. */
-static void place_init(struct place *p)
+/* Does not clear the text, which is long. */
+static void place_init(struct guard_place *p)
 {
-    p->id = (struct walk_identity){ 0 };
+    p->id = (struct tree_walk_identity){ 0 };
     p->is_dir = false;
     p->device = 0;
     p->has_inner = false;
     p->dev_major = p->dev_minor = 0;
 }
 
-static bool is_same_inode(const struct place *a, const struct walk_identity *b)
+static bool is_same_inode(const struct guard_place *a, const struct tree_walk_identity *b)
 {
     return a->id.ino == b->ino && a->id.dev_major == b->dev_major && a->id.dev_minor == b->dev_minor;
 }
 
-/* The mount that the descriptor is in. The path alone would find the wrong one below a later mount. */
+/* The mount of the descriptor. The path only would find the wrong one below a later mount. */
 static const struct mount_entry *find_mount(const struct mount_table *t, uint64_t id, const char *path)
 {
     const struct mount_entry *e = mount_table_around(t, path);
@@ -119,8 +120,8 @@ static const struct mount_entry *find_mount(const struct mount_table *t, uint64_
     return NULL;
 }
 
-/* Fills in the path inside the file system; leaves it out where the mount table does not show the mount. */
-static void find_inner(int fd, const struct mount_table *t, struct place *p)
+/* Sets the path inside the file system, unless the mount table does not contain the mount. */
+static void find_inner(int fd, const struct mount_table *t, struct guard_place *p)
 {
     char link[64], path[PATH_MAX];
     const struct mount_entry *e;
@@ -128,7 +129,7 @@ static void find_inner(int fd, const struct mount_table *t, struct place *p)
     ssize_t len;
 
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    len = readlink(link, path, sizeof path - 1);
+    len = sys_readlink(link, path, sizeof path - 1);
     if (len <= 0 || path[0] != '/')
         return;
     path[len] = '\0';
@@ -146,14 +147,14 @@ static void find_inner(int fd, const struct mount_table *t, struct place *p)
 }
 
 /* 0 or -errno. */
-static int place_of(int fd, const struct mount_table *t, struct place *ret)
+static int place_of(int fd, const struct mount_table *t, struct guard_place *ret)
 {
     struct stat st;
-    int r = walk_identify(fd, &ret->id);
+    int r = tree_walk_identify(fd, &ret->id);
 
     if (r < 0)
         return r;
-    if (fstat(fd, &st) < 0)
+    if (sys_fstat(fd, &st) < 0)
         return -errno;
     ret->is_dir = S_ISDIR(st.st_mode);
     ret->device = S_ISBLK(st.st_mode) ? st.st_rdev : 0;
@@ -162,24 +163,24 @@ static int place_of(int fd, const struct mount_table *t, struct place *ret)
     return 0;
 }
 
-/* The same for a path, whose links are followed. The descriptor, or -errno. */
-static int open_place(const char *path, const struct mount_table *t, struct place *ret)
+/* The same for a path; follows links. The descriptor, or -errno. */
+static int open_place(const char *path, const struct mount_table *t, struct guard_place *ret)
 {
-    int fd = open(path, O_PATH | O_CLOEXEC), r;
+    int fd = sys_open(path, O_PATH | O_CLOEXEC, 0), r;
 
     place_init(ret);
     if (fd < 0)
         return -errno;
     r = place_of(fd, t, ret);
     if (r < 0) {
-        (void)close(fd);
+        (void)sys_close(fd);
         return r;
     }
     return fd;
 }
 
 /* True when `in` is `out` or below it, inside one file system. */
-static bool is_inner_in(const struct place *in, const struct place *out)
+static bool is_inner_in(const struct guard_place *in, const struct guard_place *out)
 {
     if (!in->has_inner || !out->has_inner || in->dev_major != out->dev_major ||
         in->dev_minor != out->dev_minor)
@@ -187,52 +188,52 @@ static bool is_inner_in(const struct place *in, const struct place *out)
     return strcmp(in->inner, out->inner) == 0 || host_path_is_below(in->inner, out->inner);
 }
 
-/* Calls fn with each ancestor of the open directory, from its parent to the root, until fn returns nonzero,
+/* Calls fn for each ancestor of the open directory, from its parent to the root, until fn returns nonzero,
  * which is returned; else 0 or -errno. */
-static int each_ancestor(int fd, int (*fn)(void *ctx, const struct walk_identity *id), void *ctx)
+static int each_ancestor(int fd, int (*fn)(void *ctx, const struct tree_walk_identity *id), void *ctx)
 {
-    _cleanup_(closep) int at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct walk_identity below = { 0 }, id;
+    _cleanup_(fd_closep) int at = sys_openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+    struct tree_walk_identity below = { 0 }, id;
 
     if (at < 0)
         return -errno;
     for (unsigned i = 0; i < ANCESTORS_MAX; i++) {
-        int upper = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC), r;
+        int upper = sys_openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC, 0), r;
 
         if (upper < 0)
             return -errno;
-        closep(&at);
+        fd_closep(&at);
         at = upper;
-        r = walk_identify(at, &id);
+        r = tree_walk_identify(at, &id);
         if (r == 0)
             r = fn(ctx, &id);
-        if (r != 0 || walk_identity_eq(&below, &id)) /* the root is its own parent */
+        if (r != 0 || tree_walk_identity_eq(&below, &id)) /* the root is its own parent */
             return r;
         below = id;
     }
     return -ELOOP;
 }
 
-static int on_ancestor_of_dir(void *volume, const struct walk_identity *id)
+static int on_ancestor_of_dir(void *volume, const struct tree_walk_identity *id)
 {
     return is_same_inode(volume, id);
 }
 
-/* What is checked, and with what. */
+/* The checked volume, and what the check uses. */
 struct check {
     int fd;
     const char *path;
-    struct place volume;
-    VEC(struct walk_identity) ancestors; /* of the volume */
+    struct guard_place volume;
+    VEC(struct tree_walk_identity) ancestors; /* of the volume */
     struct mount_table *mounts;
 };
 
 enum relation { APART, SAME, INSIDE, AROUND };
 
-/* How the volume lies to a directory. 0 or -errno. */
-static int relate(const struct check *c, int dir_fd, const struct place *dir, enum relation *ret)
+/* The relation of the volume to a directory. 0 or -errno. */
+static int find_relation(const struct check *c, int dir_fd, const struct guard_place *dir, enum relation *ret)
 {
-    const struct place *volume = &c->volume;
+    const struct guard_place *volume = &c->volume;
     int r;
 
     *ret = APART;
@@ -250,10 +251,10 @@ static int relate(const struct check *c, int dir_fd, const struct place *dir, en
     r = each_ancestor(dir_fd, on_ancestor_of_dir, (void *)(uintptr_t)volume);
     if (r > 0)
         *ret = AROUND;
-    return r == -EACCES || r >= 0 ? 0 : r; /* where we may not search we remove nothing */
+    return r == -EACCES || r >= 0 ? 0 : r; /* a directory that we may not search cannot be removed */
 }
 
-static int on_ancestor_of_volume(void *ctx, const struct walk_identity *id)
+static int on_ancestor_of_volume(void *ctx, const struct tree_walk_identity *id)
 {
     struct check *c = ctx;
 
@@ -280,21 +281,21 @@ static void check_done(struct check *c)
     c->mounts = mount_table_free(c->mounts);
 }
 
-/* --- Directories that are never a volume --- */
+/* --- Directories that cannot be a volume --- */
 
-/* How the volume lies to a directory of this machine; one that is not there, or out of our reach, is apart.
- */
-static int relate_to(const struct check *c, const char *dir, enum relation *ret, struct error *err)
+/* The relation of the volume to a directory of this machine; a missing or inaccessible directory is
+ * unrelated. */
+static int find_relation_to(const struct check *c, const char *dir, enum relation *ret, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
-    struct place place;
+    _cleanup_(fd_closep) int fd = -1;
+    struct guard_place place;
     int r = 0;
 
     *ret = APART;
     fd = open_place(dir, c->mounts, &place);
     if (fd == -ENOENT || fd == -ENOTDIR || fd == -EACCES)
         return 0;
-    r = fd < 0 ? fd : relate(c, fd, &place, ret);
+    r = fd < 0 ? fd : find_relation(c, fd, &place, ret);
     return r < 0 ? error_set_errno(err, -r, "cannot compare '%s' with '%s'", c->path, dir) : 0;
 }
 
@@ -302,7 +303,7 @@ static int check_system(const struct check *c, struct error *err)
 {
     static const struct {
         const char *path;
-        bool is_whole; /* nothing in it is a volume either */
+        bool is_whole; /* nothing below it can be a volume either */
     } dirs[] = {
         { "/", false },          { "/bin", true },      { "/boot", true },      { "/dev", false },
         { "/dev/shm", false },   { "/etc", true },      { "/home", false },     { "/lib", true },
@@ -316,7 +317,7 @@ static int check_system(const struct check *c, struct error *err)
     enum relation how;
 
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-        int r = relate_to(c, dirs[i].path, &how, err);
+        int r = find_relation_to(c, dirs[i].path, &how, err);
 
         if (r < 0)
             return r;
@@ -337,12 +338,12 @@ static int check_dirs(const struct check *c, const struct guard_dirs *dirs, stru
     int r = check_system(c, err);
 
     for (const char *const *dir = dirs ? dirs->own : NULL; dir && *dir && r == 0; dir++) {
-        r = relate_to(c, *dir, &how, err);
+        r = find_relation_to(c, *dir, &how, err);
         if (r == 0 && how != APART)
             r = error_set(err, ERR_DENIED, "'%s' %s Berth's own directory '%s'", c->path, words[how], *dir);
     }
     for (const char *const *dir = dirs ? dirs->parents : NULL; dir && *dir && r == 0; dir++) {
-        r = relate_to(c, *dir, &how, err);
+        r = find_relation_to(c, *dir, &how, err);
         if (r == 0 && (how == SAME || how == AROUND))
             r = error_set(err, ERR_DENIED, "'%s' %s '%s', which holds the directories of other volumes",
                           c->path, words[how], *dir);
@@ -352,15 +353,14 @@ static int check_dirs(const struct check *c, const struct guard_dirs *dirs, stru
 
 /* --- Other volumes --- */
 
-/* The directory that the last of them was in. */
+/* The parent directory of the last one. */
 struct parent {
     char path[PATH_MAX];
     int fd; /* -1: none, or it could not be opened */
-    struct place place;
+    struct guard_place place;
 };
 
-/* A file server that does not answer holds whoever looks up a path on it. The volume's own is asked anyway.
- */
+/* A lookup on a file server that does not answer blocks. The volume's own server is used anyway. */
 static bool is_on_another_server(const struct check *c, const char *path)
 {
     static const char *const types[] = { "nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "afs" };
@@ -378,16 +378,17 @@ static void open_parent(const struct check *c, const char *path, size_t len, str
 {
     if (strlen(p->path) == len && strncmp(p->path, path, len) == 0)
         return;
-    closep(&p->fd);
+    fd_closep(&p->fd);
     p->fd = -1;
     (void)snprintf(p->path, sizeof p->path, "%.*s", (int)len, path);
     if (!is_on_another_server(c, p->path))
         p->fd = open_place(p->path, c->mounts, &p->place);
 }
 
-/* The place of a clean path that is neither "/" nor right below it. 0, or -errno: -ENOENT when there is
- * nothing. */
-static int locate(const struct check *c, const char *path, struct parent *p, int *ret_fd, struct place *ret)
+/* The place of a normalised path that is at least two levels below "/". 0, or -errno: -ENOENT when it does
+ * not exist. */
+static int locate_volume(const struct check *c, const char *path, struct parent *p, int *ret_fd,
+                         struct guard_place *ret)
 {
     const char *name = strrchr(path, '/') + 1;
     struct statx st;
@@ -396,15 +397,15 @@ static int locate(const struct check *c, const char *path, struct parent *p, int
     place_init(ret);
     open_parent(c, path, name == path + 1 ? 1 : (size_t)(name - 1 - path), p);
     if (p->fd < 0)
-        return -ENOENT; /* what cannot be opened has its text */
-    if (statx(p->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO | STATX_MNT_ID,
-              &st) < 0)
+        return -ENOENT; /* compared as text if it cannot be opened */
+    if (sys_statx(p->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO | STATX_MNT_ID,
+                  &st) < 0)
         return -errno;
     if (!p->place.has_inner || S_ISLNK(st.stx_mode) || st.stx_mnt_id != p->place.id.mount) {
         *ret_fd = is_on_another_server(c, path) ? -ENOENT : open_place(path, c->mounts, ret);
         return *ret_fd < 0 ? *ret_fd : 0;
     }
-    ret->id = (struct walk_identity){ st.stx_ino, st.stx_mnt_id, st.stx_dev_major, st.stx_dev_minor };
+    ret->id = (struct tree_walk_identity){ st.stx_ino, st.stx_mnt_id, st.stx_dev_major, st.stx_dev_minor };
     ret->is_dir = S_ISDIR(st.stx_mode);
     ret->device = S_ISBLK(st.stx_mode) ? makedev(st.stx_rdev_major, st.stx_rdev_minor) : 0;
     ret->has_inner = true;
@@ -418,7 +419,7 @@ static int locate(const struct check *c, const char *path, struct parent *p, int
 static int refuse_shared(const char *path, const struct guard_volume *v, bool is_same, struct error *err)
 {
     return error_set(err, ERR_DENIED,
-                     is_same ? "'%s' is the path of volume \"%s\" too"
+                     is_same ? "'%s' is also the path of volume \"%s\""
                              : "'%s' contains the path of volume \"%s\"",
                      path, v->name);
 }
@@ -427,7 +428,7 @@ static int check_volume(const struct check *c, const struct guard_volume *v, str
                         struct error *err)
 {
     char clean[PATH_MAX];
-    struct place place;
+    struct guard_place place;
     struct error ignored;
     int fd, r;
 
@@ -435,7 +436,7 @@ static int check_volume(const struct check *c, const struct guard_volume *v, str
         return 0; /* nothing can be mounted from it */
     if (strcmp(clean, c->path) == 0 || host_path_is_below(clean, c->path))
         return refuse_shared(c->path, v, strcmp(clean, c->path) == 0, err);
-    r = locate(c, clean, p, &fd, &place);
+    r = locate_volume(c, clean, p, &fd, &place);
     if (r == 0 &&
         (is_same_inode(&c->volume, &place.id) || (c->volume.device != 0 && c->volume.device == place.device)))
         r = refuse_shared(c->path, v, /* is_same= */ true, err);
@@ -447,11 +448,11 @@ static int check_volume(const struct check *c, const struct guard_volume *v, str
     else
         r = 0;
     if (fd >= 0)
-        (void)close(fd);
+        (void)sys_close(fd);
     return r;
 }
 
-static int check_volumes(const struct check *c, const struct host_guard *g, struct error *err)
+static int check_other_volumes(const struct check *c, const struct host_guard *g, struct error *err)
 {
     struct parent p = { .fd = -1 };
     const char *at = g->volumes.data;
@@ -461,11 +462,11 @@ static int check_volumes(const struct check *c, const struct host_guard *g, stru
     while (r == 0 && next_volume(g, &at, &v))
         if (v.server[0] == '\0')
             r = check_volume(c, &v, &p, err);
-    closep(&p.fd);
+    fd_closep(&p.fd);
     return r;
 }
 
-/* --- All of it --- */
+/* --- Complete checks --- */
 
 int host_guard_check(const struct host_guard *g, int fd, const char *path, struct error *err)
 {
@@ -474,12 +475,12 @@ int host_guard_check(const struct host_guard *g, int fd, const char *path, struc
 
     if (r == 0)
         r = check_dirs(&c, g ? g->dirs : NULL, err);
-    return r == 0 && g ? check_volumes(&c, g, err) : r;
+    return r == 0 && g ? check_other_volumes(&c, g, err) : r;
 }
 
 int host_guard_check_path(const struct host_guard *g, const char *path, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char clean[PATH_MAX];
     int r = host_clean_path(path, clean, err);
 
@@ -494,11 +495,11 @@ int host_guard_check_path(const struct host_guard *g, const char *path, struct e
 
 int host_guard_check_device(const struct host_guard *g, const char *path, struct error *err)
 {
-    _cleanup_(closep) int fd = open(path, O_PATH | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);
     _cleanup_(check_done) struct check c = { 0 };
     int r = fd < 0 ? error_set_errno(err, errno, "cannot open '%s'", path) : check_begin(&c, fd, path, err);
 
-    return r == 0 && g ? check_volumes(&c, g, err) : r;
+    return r == 0 && g ? check_other_volumes(&c, g, err) : r;
 }
 
 int host_guard_check_export(const struct host_guard *g, const char *server, const char *path,

@@ -1,12 +1,11 @@
-/* Loop devices, found and made through the kernel alone.
+/* Loop devices, found and created through the kernel's interfaces.
  *
- * One of a file is known by the path that the kernel shows for it: two bind mounts of one block device are
- * one inode and two files here, since each pod's bind has a loop device of its own. Finding and making is one
- * step for all threads and processes that use this file: an flock on the control device, which nobody but
- * root can open, so that nobody else can hold it up. */
+ * A loop device is identified by the backing path that the kernel shows for it: two bind mounts of one block
+ * device are one inode, but two files here, since the bind of each pod has its own loop device. Finding and
+ * creating is serialised between all threads and processes that use this file by an flock on the control
+ * device, which only root can open, so that no other user can block it. */
 #include "host/device.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -18,18 +17,14 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "host/dirs.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define LOOP_CONTROL "/dev/loop-control"
-#define LOOP_TRIES_MAX 64 /* others may take the free one that we were told of */
+#define LOOP_TRIES_MAX 64 /* another process may take the free device first */
 
-static void closedirp(DIR **d)
-{
-    if (*d)
-        (void)closedir(*d); /* nothing was written */
-}
-
-/* What the kernel shows as the file behind a loop device; false when it has none. */
+/* The backing file of a loop device; false when it has none. */
 static bool backing_file(const char *name, struct buf *ret)
 {
     static const char deleted[] = " (deleted)";
@@ -49,16 +44,16 @@ static bool backing_file(const char *name, struct buf *ret)
     return true;
 }
 
-/* The loop device with the lowest number whose file is one of the two. */
+/* The loop device with the lowest number whose backing file is one of the two. */
 static int find_by_path(const char *given, const char *resolved, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(closedirp) DIR *all = opendir("/sys/block");
+    _cleanup_(sys_closedirp) struct sys_dir *all = sys_opendir("/sys/block");
     _cleanup_(buf_done_p) struct buf file = BUF_INIT(0);
     uint64_t lowest = UINT64_MAX, number;
 
     if (!all)
         return error_set_errno(err, errno, "cannot list block devices");
-    for (struct dirent *e; (e = readdir(all));) {
+    for (const struct dirent *e; (e = sys_readdir(all));) {
         if (strncmp(e->d_name, "loop", 4) != 0 || !str_to_uint64(str_of(e->d_name + 4), &number))
             continue;
         if (number >= lowest || !backing_file(e->d_name, &file))
@@ -67,52 +62,54 @@ static int find_by_path(const char *given, const char *resolved, char ret[PATH_M
             lowest = number;
     }
     if (lowest == UINT64_MAX)
-        return error_set(err, ERR_NOT_FOUND, "no loop device has '%s'", given);
+        return error_set(err, ERR_NOT_FOUND, "no loop device is attached to '%s'", given);
     (void)snprintf(ret, PATH_MAX, "/dev/loop%llu", (unsigned long long)lowest);
     return 0;
 }
 
 int loop_find(const char *file, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(freep) char *resolved = realpath(file, NULL);
+    _cleanup_(freep) char *resolved = sys_realpath(file);
 
     return find_by_path(file, resolved ? resolved : file, ret, err);
 }
 
-/* Gives the free loop device of that number the file. 0 or -errno. */
-static int configure(int number, int file_fd, const char *file, bool is_read_only)
+/* Attaches the file to the free loop device of that number. 0 or -errno. */
+static int configure_device(int number, int file_fd, const char *file, bool is_read_only)
 {
     struct loop_config config = { .fd = (__u32)file_fd };
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char device[32];
 
     (void)snprintf(device, sizeof device, "/dev/loop%d", number);
-    fd = open(device, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    fd = sys_open(device, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     config.info.lo_flags = is_read_only ? LO_FLAGS_READ_ONLY : 0;
-    (void)snprintf((char *)config.info.lo_file_name, LO_NAME_SIZE, "%s", file); /* for people; may be cut */
-    return ioctl(fd, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
+    (void)snprintf((char *)config.info.lo_file_name, LO_NAME_SIZE, "%s",
+                   file); /* informational; may be truncated */
+    return sys_ioctl(fd, LOOP_CONFIGURE, &config) < 0 ? -errno : 0;
 }
 
-static int attach(int control, const char *file, bool is_read_only, char ret[PATH_MAX], struct error *err)
+static int attach_free_device(int control, const char *file, bool is_read_only, char ret[PATH_MAX],
+                              struct error *err)
 {
-    _cleanup_(closep) int file_fd = -1;
+    _cleanup_(fd_closep) int file_fd = -1;
     struct stat st;
     int r = -EBUSY;
 
-    if (stat(file, &st) < 0)
+    if (sys_stat(file, &st) < 0)
         return error_set_errno(err, errno, "cannot examine '%s'", file);
-    if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) /* opening a fifo would hold us */
+    if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) /* opening a fifo would block */
         return error_set(err, ERR_INVALID, "'%s' is neither a file nor a block device", file);
-    file_fd = open(file, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK);
+    file_fd = sys_open(file, (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK, 0);
     if (file_fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", file);
     for (int tries = 0; tries < LOOP_TRIES_MAX && r == -EBUSY; tries++) {
-        int number = ioctl(control, LOOP_CTL_GET_FREE);
+        int number = sys_ioctl(control, LOOP_CTL_GET_FREE, NULL);
         if (number < 0)
             return error_set_errno(err, errno, "cannot find a free loop device");
-        r = configure(number, file_fd, file, is_read_only);
+        r = configure_device(number, file_fd, file, is_read_only);
         if (r == 0)
             (void)snprintf(ret, PATH_MAX, "/dev/loop%d", number);
     }
@@ -121,37 +118,26 @@ static int attach(int control, const char *file, bool is_read_only, char ret[PAT
 
 int loop_attach(const char *file, bool is_read_only, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(closep) int control = -1;
+    _cleanup_(fd_closep) int control = -1;
     int r;
 
-    control = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
+    control = sys_open(LOOP_CONTROL, O_RDWR | O_CLOEXEC, 0);
     if (control < 0)
         return error_set_errno(err, errno, "cannot open '%s'", LOOP_CONTROL);
     do
-        r = flock(control, LOCK_EX);
+        r = sys_flock(control, LOCK_EX);
     while (r < 0 && errno == EINTR);
     if (r < 0)
         return error_set_errno(err, errno, "cannot lock '%s'", LOOP_CONTROL);
     r = loop_find(file, ret, err);
-    return r == -ERR_NOT_FOUND ? attach(control, file, is_read_only, ret, err) : r;
-}
-
-/* 0 or -errno. */
-static int clear(const char *device)
-{
-    _cleanup_(closep) int fd = -1;
-
-    fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return -errno;
-    return ioctl(fd, LOOP_CLR_FD, 0) < 0 ? -errno : 0;
+    return r == -ERR_NOT_FOUND ? attach_free_device(control, file, is_read_only, ret, err) : r;
 }
 
 int loop_detach(const char *device, struct error *err)
 {
-    int r = clear(device);
+    _cleanup_(fd_closep) int fd = sys_open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 
-    if (r < 0 && r != -ENOENT && r != -ENXIO) /* no such device, or nothing behind it */
-        return error_set_errno(err, -r, "cannot detach '%s'", device);
-    return 0;
+    if ((fd < 0 || sys_ioctl(fd, LOOP_CLR_FD, NULL) < 0) && errno != ENOENT && errno != ENXIO)
+        return error_set_errno(err, errno, "cannot detach '%s'", device);
+    return 0; /* also when the device does not exist or is not attached */
 }

@@ -1,7 +1,7 @@
-/* libmount reads the table and keeps its texts; here are views of its entries, and an index of them by path.
+/* Views of the entries that libmount parses and owns, and an index of them by path.
  *
- * Order means something twice. In the kernel's order a later mount covers an earlier one at the same place
- * or above it. By path, all that is mounted below a directory stands together. */
+ * Two orders matter. In the kernel's order a later mount covers an earlier one at the same place or above it.
+ * In the order of paths, all mounts below a directory are next to each other. */
 #include "host/mount_table.h"
 
 #include <assert.h>
@@ -15,7 +15,11 @@
 #include "api/quote.h"
 #include "base/vec.h"
 #include "host/safe_path.h"
+#include "io/file.h"
+#include "io/sys.h"
 
+/* Of a simulated machine. */
+#define MOUNTINFO_MODEL_BYTES_MAX ((size_t)1 << 20)
 #define MOUNTINFO "/proc/self/mountinfo"
 #define MOUNT_TEXT_BYTES 400
 
@@ -38,7 +42,7 @@ struct mount_table *mount_table_free(struct mount_table *t)
 
 /* --- Reading --- */
 
-/* A line that is none ends the reading. */
+/* An invalid line ends the parsing. */
 static int on_bad_line(struct libmnt_table *lib, const char *name, int line)
 {
     (void)lib;
@@ -52,7 +56,7 @@ static const char *or_empty(const char *s)
     return s ? s : "";
 }
 
-/* Behind a mount point that was removed the kernel says so, in one of two ways. */
+/* The kernel marks a mount point that was removed, in one of two ways. */
 static int strip_deleted(struct libmnt_fs *fs)
 {
     static const char *const endings[] = { "//deleted", " (deleted)" };
@@ -86,21 +90,21 @@ static int add_entry(struct mount_table *t, struct libmnt_fs *fs, struct error *
         .options = or_empty(mnt_fs_get_options(fs)),
     };
 
-    /* libmount takes a text that begins like an fstab for one. */
+    /* libmount parses a text that begins like an fstab as one. */
     if (e.id <= 0 || e.root[0] == '\0' || e.target[0] != '/')
         return error_set(err, ERR_INVALID, "the mount table has an entry without id, root or mount point");
     return vec_push(&t->entries, e) < 0 ? error_no_memory(err) : 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
-    const struct mount_entry *x = *(const struct mount_entry *const *)a;
-    const struct mount_entry *y = *(const struct mount_entry *const *)b;
-    int by_target = strcmp(x->target, y->target);
+    const struct mount_entry *left = *(const struct mount_entry *const *)a;
+    const struct mount_entry *right = *(const struct mount_entry *const *)b;
+    int by_target = strcmp(left->target, right->target);
 
     if (by_target != 0)
         return by_target;
-    return (x > y) - (x < y); /* of one array */
+    return (left > right) - (left < right); /* of one array */
 }
 
 static int index_entries(struct mount_table *t, struct error *err)
@@ -113,7 +117,7 @@ static int index_entries(struct mount_table *t, struct error *err)
     for (size_t i = 0; i < count; i++)
         t->by_path[i] = &t->entries.items[i];
     if (count > 0)
-        qsort(t->by_path, count, sizeof *t->by_path, compare);
+        qsort(t->by_path, count, sizeof *t->by_path, compare_entries);
     return 0;
 }
 
@@ -132,7 +136,7 @@ static int take_entries(struct mount_table *t, struct error *err)
 }
 
 /* f: NULL for the kernel's. */
-static int fill(struct mount_table *t, FILE *f, struct error *err)
+static int fill_table(struct mount_table *t, FILE *f, struct error *err)
 {
     int r;
 
@@ -142,7 +146,7 @@ static int fill(struct mount_table *t, FILE *f, struct error *err)
     (void)mnt_table_set_parser_errcb(t->lib, on_bad_line);
     r = f ? mnt_table_parse_stream(t->lib, f, MOUNTINFO) : mnt_table_parse_file(t->lib, MOUNTINFO);
     if (r != 0 && f)
-        return error_set(err, ERR_INVALID, "the mount table has a line that is none");
+        return error_set(err, ERR_INVALID, "the mount table has an invalid line");
     if (r != 0)
         return error_set(err, ERR_IO, "cannot read '%s'", MOUNTINFO);
     return take_entries(t, err);
@@ -151,7 +155,7 @@ static int fill(struct mount_table *t, FILE *f, struct error *err)
 static int read_from(FILE *f, struct mount_table **ret, struct error *err)
 {
     struct mount_table *t = calloc(1, sizeof *t);
-    int r = t ? fill(t, f, err) : error_no_memory(err);
+    int r = t ? fill_table(t, f, err) : error_no_memory(err);
 
     if (r < 0)
         (void)mount_table_free(t);
@@ -162,7 +166,13 @@ static int read_from(FILE *f, struct mount_table **ret, struct error *err)
 
 int mount_table_read(struct mount_table **ret, struct error *err)
 {
-    return read_from(NULL, ret, err);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(MOUNTINFO_MODEL_BYTES_MAX);
+    int r;
+
+    if (!sys_here)
+        return read_from(NULL, ret, err);
+    r = io_read_file(MOUNTINFO, MOUNTINFO_MODEL_BYTES_MAX, &text, err);
+    return r < 0 ? r : mount_table_parse(buf_str(&text), ret, err);
 }
 
 int mount_table_parse(struct str text, struct mount_table **ret, struct error *err)
@@ -172,7 +182,7 @@ int mount_table_parse(struct str text, struct mount_table **ret, struct error *e
 
     if (text.len == 0)
         return error_set(err, ERR_INVALID, "the mount table is empty");
-    f = fmemopen((void *)(uintptr_t)text.s, text.len, "r"); /* not written to */
+    f = fmemopen((void *)(uintptr_t)text.s, text.len, "r"); /* only read */
     if (!f)
         return error_no_memory(err);
     r = read_from(f, ret, err);
@@ -180,7 +190,7 @@ int mount_table_parse(struct str text, struct mount_table **ret, struct error *e
     return r;
 }
 
-/* --- Asking --- */
+/* --- Lookups --- */
 
 size_t mount_table_count(const struct mount_table *t)
 {
@@ -192,7 +202,7 @@ const struct mount_entry *mount_table_at(const struct mount_table *t, size_t i)
     return &t->entries.items[i];
 }
 
-/* The place in by_path of the first entry whose target stands behind s, by bytes. */
+/* The index in by_path of the first entry whose target comes after s, bytewise. */
 static size_t first_behind(const struct mount_table *t, struct str s)
 {
     size_t from = 0, to = t->entries.count;
@@ -236,8 +246,8 @@ const struct mount_entry *mount_table_around(const struct mount_table *t, const 
     return last;
 }
 
-/* Writes what of its file system a path in the entry's mount is: the entry's root, and the rest of the path
- * below its mount point. */
+/* Writes the path inside the file system of a path in the entry's mount: the entry's root, and the rest of
+ * the path below its mount point. */
 static bool root_of(const struct mount_entry *e, const char *path, char ret[PATH_MAX])
 {
     const char *rest = strcmp(e->target, "/") == 0 ? path : path + strlen(e->target);
@@ -274,7 +284,7 @@ bool mount_table_has_below(const struct mount_table *t, const char *path, bool a
 {
     const struct mount_entry *found = at_too ? last_at(t, str_of(path)) : NULL;
 
-    /* Between a path and what is below it others may stand: "/a", "/a b", "/a/b". */
+    /* Other paths may sort between a path and what is below it: "/a", "/a b", "/a/b". */
     for (size_t i = first_behind(t, str_of(path)); !found && i < t->entries.count; i++) {
         if (strncmp(t->by_path[i]->target, path, strlen(path)) != 0)
             break;
@@ -297,7 +307,7 @@ int host_check_unmounted(const char *path, bool at_too, struct error *err)
         return r;
     if (mount_table_has_below(t, path, at_too, &where))
         r = error_set(err, ERR_BUSY, "something is mounted at %s",
-                      quote(text, sizeof text, str_of(where->target)));
+                      quote_text(text, sizeof text, str_of(where->target)));
     (void)mount_table_free(t);
     return r;
 }

@@ -1,5 +1,6 @@
-/* The kernel tells of a change as an error of the open table, besides that it can be read, which it always
- * can. So the watch asks for what never comes, and takes the error that comes unasked. */
+/* The kernel reports a change as an error condition of the open mount table, which is always readable
+ * besides. So the watch requests an event that never occurs, and receives the error, which is always
+ * reported. */
 #include "host/mount_watch.h"
 
 #include <errno.h>
@@ -8,6 +9,7 @@
 
 #include "io/file.h"
 #include "io/poll.h"
+#include "io/sys.h"
 
 #define MOUNTINFO "/proc/self/mountinfo"
 
@@ -24,15 +26,18 @@ static void on_event(void *ctx, unsigned events)
     struct error ignored;
 
     (void)events;
-    (void)fd_watch_update(w->watch, FD_DISCONNECT, &ignored); /* it was watched before */
+    (void)fd_watch_update(w->watch, FD_DISCONNECT, &ignored); /* cannot fail: it was watched before */
     w->fn(w->ctx);
 }
 
 int mount_watch_start(struct loop *l, loop_fn fn, void *ctx, struct mount_watch **ret, struct error *err)
 {
-    struct mount_watch *w = calloc(1, sizeof *w);
+    struct mount_watch *w;
     int r;
 
+    if (sys_here)
+        return sys_here->calls->mount_watch_start(sys_here, l, fn, ctx, ret, err);
+    w = calloc(1, sizeof *w);
     if (!w)
         return error_no_memory(err);
     w->fn = fn;
@@ -51,8 +56,10 @@ struct mount_watch *mount_watch_stop(struct mount_watch *w)
 {
     if (!w)
         return NULL;
+    if (sys_here)
+        return sys_here->calls->mount_watch_stop(sys_here, w);
     (void)fd_watch_stop(w->watch);
-    closep(&w->fd);
+    fd_closep(&w->fd);
     free(w);
     return NULL;
 }

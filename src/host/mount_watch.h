@@ -1,4 +1,4 @@
-/* Hearing that something was mounted or unmounted in this namespace, whatever it was. On the loop. */
+/* Reports that something was mounted or unmounted in this namespace. On the loop. */
 #ifndef BERTH_HOST_MOUNT_WATCH_H
 #define BERTH_HOST_MOUNT_WATCH_H
 
@@ -8,7 +8,7 @@
 
 struct mount_watch;
 
-/* fn once for any number of changes. It must not stop the watch. */
+/* Calls fn once for any number of changes. fn must not stop the watch. */
 int mount_watch_start(struct loop *l, loop_fn fn, void *ctx, struct mount_watch **ret, struct error *err);
 /* Takes NULL. */
 struct mount_watch *mount_watch_stop(struct mount_watch *w);

@@ -1,8 +1,8 @@
-/* The group's rights over a tree, given from the leaves up to the root.
+/* Gives a group access to a tree, from the leaves up to the root.
  *
- * What is changed is what was opened: an entry is opened without its links (O_PATH), examined, and changed
- * through that descriptor, so that no name can be exchanged for a link to something outside in between. What
- * already is as it should be is not written to: a second walk costs an open and a look at each entry. */
+ * An entry is opened without following links (O_PATH), examined, and changed through that descriptor, so that
+ * it cannot be replaced by a link to something outside in between. Entries that are already correct are not
+ * written to: a second walk costs an open and a stat per entry. */
 #include "host/files.h"
 
 #include <errno.h>
@@ -13,8 +13,9 @@
 
 #include "base/cleanup.h"
 #include "host/safe_path.h"
-#include "host/walk.h"
+#include "host/tree_walk.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define MODE_BITS 07777
 #define FILE_MASK 0660
@@ -46,67 +47,61 @@ static void check_progress(struct owning *w)
     o->progress(o->ctx, w->done);
 }
 
-/* fd may be an O_PATH one, which fchmod() does not take; /proc leads to the file itself. */
-static void change(int fd, const struct stat *st, const struct ownership *o)
+/* fd may be an O_PATH descriptor, which fchmod() refuses; the path in /proc refers to the file itself. */
+static void change_entry(int fd, const struct stat *st, const struct ownership *o)
 {
     mode_t now = st->st_mode & MODE_BITS, mode = now | mask_of(o, S_ISDIR(st->st_mode));
     char self[32];
 
-    /* What cannot be changed is passed over. The kernel may clear set-user-ID bits with the group, which the
-     * mode, set afterwards, puts back. */
+    /* Entries that cannot be changed are skipped. The kernel may clear set-user-ID bits with the group; the
+     * mode, set afterwards, restores them. */
     if (st->st_gid != o->gid)
-        (void)!fchownat(fd, "", (uid_t)-1, o->gid, AT_EMPTY_PATH);
+        (void)!sys_fchownat(fd, "", (uid_t)-1, o->gid, AT_EMPTY_PATH);
     else if (mode == now)
         return;
     if (S_ISLNK(st->st_mode))
         return;
     (void)snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
-    (void)!chmod(self, mode);
+    (void)!sys_chmod(self, mode);
 }
 
-static int own_file(void *ctx, const struct walk *w, int dir, const char *name, struct error *err)
+static int own_file(void *ctx, const struct tree_walk *w, int dir, const char *name, struct error *err)
 {
-    _cleanup_(closep) int fd = host_open_below(dir, name, O_PATH, 0);
+    _cleanup_(fd_closep) int fd = host_open_below(dir, name, O_PATH, 0);
     struct owning *own = ctx;
     struct stat st;
 
-    if (fd == -ENOENT || fd == -EXDEV) /* gone; something is mounted there */
+    if (fd == -ENOENT || fd == -EXDEV) /* removed meanwhile, or a mount point */
         return 0;
     if (fd < 0)
-        return walk_fail(w, -fd, "open", name, err);
-    /* A directory that just came was not walked: it is its maker's. */
-    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
-        change(fd, &st, own->o);
+        return tree_walk_fail(w, -fd, "open", name, err);
+    /* A new directory was not walked: it belongs to its creator. */
+    if (sys_fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+        change_entry(fd, &st, own->o);
     check_progress(own);
     return 0;
 }
 
-static int own_dir(void *ctx, const struct walk *w, int fd, struct error *err)
+static int own_dir(void *ctx, const struct tree_walk *w, int fd, struct error *err)
 {
     struct owning *own = ctx;
     struct stat st;
 
     (void)w;
     (void)err;
-    if (fstat(fd, &st) == 0)
-        change(fd, &st, own->o);
+    if (sys_fstat(fd, &st) == 0)
+        change_entry(fd, &st, own->o);
     check_progress(own);
     return 0;
-}
-
-static bool is_owned(int fd, const struct ownership *o)
-{
-    mode_t mask = mask_of(o, /* is_dir= */ true);
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && st.st_gid == o->gid && (st.st_mode & mask) == mask;
 }
 
 int host_own(const char *path, const struct ownership *o, bool *ret_walked, struct error *err)
 {
     struct owning own = { .o = o };
-    struct walk_visitor visitor = { own_file, own_dir, &own };
-    _cleanup_(closep) int fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
+    struct tree_walk_visitor visitor = { own_file, own_dir, &own };
+    _cleanup_(fd_closep) int fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
+    mode_t mask = mask_of(o, /* is_dir= */ true);
+    struct stat st;
     int r = 0;
 
     if (fd == -ELOOP || fd == -ENOTDIR)
@@ -117,13 +112,14 @@ int host_own(const char *path, const struct ownership *o, bool *ret_walked, stru
         r = host_guard_check_owner(o->dirs, fd, path, err);
     if (r < 0)
         return error_wrap(err, "cannot give the volume to group %u", (unsigned)o->gid);
-    if (o->on_root_mismatch && is_owned(fd, o)) {
+    if (o->on_root_mismatch && sys_fstat(fd, &st) == 0 && st.st_gid == o->gid &&
+        (st.st_mode & mask) == mask) {
         *ret_walked = false;
         return 0;
     }
     if (o->clock)
         own.tell_at_ns = clock_mono_ns(o->clock) + PROGRESS_FIRST_NS;
-    r = walk_tree_take(take_fd(&fd), path, o->stop, &visitor, err);
+    r = tree_walk_run_take(take_fd(&fd), path, o->stop, &visitor, err);
     if (r < 0)
         return error_wrap(err, "cannot change the group of '%s'", path);
     *ret_walked = true;

@@ -1,3 +1,5 @@
+/* A bounded walk for sockets: HOST_SOCKETS_DEPTH_MAX levels, HOST_SOCKETS_MAX sockets and directories. Costs
+ * one lstat() per entry. */
 #include "host/sockets.h"
 
 #include <limits.h>
@@ -6,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/vec.h"
 #include "host/dirs.h"
+#include "io/sys.h"
 
 struct search {
     struct arena *arena;
@@ -24,34 +26,29 @@ static void search_done(struct search *s)
 
 static int add_socket(struct search *s, const char *path, const struct stat *st, struct error *err)
 {
-    const struct host_socket one = {
-        .path = arena_dup(s->arena, str_of(path)),
-        .device = st->st_dev,
-        .inode = st->st_ino,
-        .made_ns = (int64_t)st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec,
-    };
+    const struct host_socket one = { arena_dup(s->arena, str_of(path)), socket_id_of(st) };
 
     if (s->sockets.count == HOST_SOCKETS_MAX)
         return error_set(err, ERR_TOO_LARGE, "more than %d sockets", HOST_SOCKETS_MAX);
     return vec_push(&s->sockets, one) < 0 ? error_no_memory(err) : arena_check(s->arena, err);
 }
 
-static int walk(struct search *s, const char *dir, unsigned depth, struct error *err);
+static int walk_dir(struct search *s, const char *dir, unsigned depth, struct error *err);
 
-static int visit(struct search *s, const char *dir, const char *name, unsigned depth, struct error *err)
+static int visit_entry(struct search *s, const char *dir, const char *name, unsigned depth, struct error *err)
 {
     char path[PATH_MAX];
     struct stat st;
     int n = snprintf(path, sizeof path, "%s/%s", dir, name);
 
-    if (name[0] == '.' || n < 0 || (size_t)n >= sizeof path || lstat(path, &st) < 0)
+    if (name[0] == '.' || n < 0 || (size_t)n >= sizeof path || sys_lstat(path, &st) < 0)
         return 0;
     if (S_ISSOCK(st.st_mode))
         return add_socket(s, path, &st, err);
-    return S_ISDIR(st.st_mode) && depth < HOST_SOCKETS_DEPTH_MAX ? walk(s, path, depth + 1, err) : 0;
+    return S_ISDIR(st.st_mode) && depth < HOST_SOCKETS_DEPTH_MAX ? walk_dir(s, path, depth + 1, err) : 0;
 }
 
-static int walk(struct search *s, const char *dir, unsigned depth, struct error *err)
+static int walk_dir(struct search *s, const char *dir, unsigned depth, struct error *err)
 {
     struct texts names;
     struct error why;
@@ -67,7 +64,7 @@ static int walk(struct search *s, const char *dir, unsigned depth, struct error 
     if (r < 0)
         return error_pass(err, &why);
     for (uint32_t i = 0; r == 0 && i < names.count; i++)
-        r = visit(s, dir, names.items[i], depth, err);
+        r = visit_entry(s, dir, names.items[i], depth, err);
     return r;
 }
 
@@ -76,7 +73,7 @@ int host_find_sockets(const char *dir, struct arena *a, struct host_sockets *ret
     _cleanup_(search_done) struct search s = { .arena = a };
     struct host_socket *sockets;
     const char **dirs;
-    int r = walk(&s, dir, 0, err);
+    int r = walk_dir(&s, dir, 0, err);
 
     if (r < 0)
         return r;

@@ -1,4 +1,4 @@
-/* The sockets in a directory and below it. Blocks a little: for local paths. Links are not followed. */
+/* The sockets in a directory and below it. Blocks briefly: for local paths. Links are not followed. */
 #ifndef BERTH_HOST_SOCKETS_H
 #define BERTH_HOST_SOCKETS_H
 
@@ -7,32 +7,24 @@
 #include "api/object.h"
 #include "base/arena.h"
 #include "base/error.h"
+#include "io/socket.h"
 
 #define HOST_SOCKETS_MAX 1024
 #define HOST_SOCKETS_DEPTH_MAX 8
 
-/* Another socket under the same path has another identity: device and inode, and when it was made, which no
- * later chmod() changes. */
 struct host_socket {
     const char *path;
-    uint64_t device;
-    uint64_t inode;
-    int64_t made_ns;
+    struct socket_id id;
 };
 
 struct host_sockets {
-    const struct host_socket *items; /* by path, in the order of a walk */
+    const struct host_socket *items; /* sorted by path, in the order of the walk */
     uint32_t count;
-    struct texts dirs; /* that were walked, the first one too */
+    struct texts dirs; /* the visited directories, the first one included */
 };
 
-/* All of it in a. Names that begin with '.' are passed over, and what lies deeper. What vanishes meanwhile is
- * not there. More than HOST_SOCKETS_MAX sockets or directories are ERR_TOO_LARGE. */
+/* Everything is allocated in a. Names that begin with '.' are skipped, and so are deeper levels. Entries that
+ * disappear meanwhile are ignored. More than HOST_SOCKETS_MAX sockets or directories are ERR_TOO_LARGE. */
 int host_find_sockets(const char *dir, struct arena *a, struct host_sockets *ret, struct error *err);
-
-static inline bool host_socket_is_same(const struct host_socket *a, const struct host_socket *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->made_ns == b->made_ns;
-}
 
 #endif

@@ -1,9 +1,9 @@
-/* Whoever writes to the volume may exchange anything in it while we look, so nothing is looked at twice: the
- * kernel resolves the path below the volume's open directory and refuses to leave it (openat2), and the
- * descriptor that comes back is what is bound. Links are followed as long as they stay in the volume. There
- * is no moment between a check and its use.
+/* Sub paths of volumes. A pod that writes to the volume may replace anything in it at any time, so nothing is
+ * checked and then used by name: the kernel resolves the path below the volume's open directory and refuses
+ * to leave it (openat2), and the resulting descriptor is what is bound. Links are followed as long as they
+ * stay in the volume.
  *
- * The place where it is bound is ours alone: below the pod's directory. */
+ * The target of the bind is below the pod's directory, which only this agent writes to. */
 #include "host/sub_path.h"
 
 #include <dirent.h>
@@ -21,13 +21,14 @@
 #include "host/files.h"
 #include "host/safe_path.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define SUB_PATHS "volume-subpaths"
 #define DIR_MODE 0750
 #define FILE_MODE 0640
 #define MODE_BITS 07777
 #define TEXT_BYTES 200
-#define STACKED_MAX 16 /* mounts upon one another at a target */
+#define STACKED_MAX 16 /* mounts stacked at a target */
 
 int sub_path_check(const char *path, struct error *err)
 {
@@ -40,10 +41,10 @@ int sub_path_check(const char *path, struct error *err)
     return 0;
 }
 
-/* The volume itself may be reached by links: its path is not the pod's. */
+/* The path of the volume itself may contain links: the pod did not choose it. */
 static int open_volume(const char *path, int *ret, struct error *err)
 {
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = sys_open(path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open volume '%s'", path);
@@ -51,34 +52,34 @@ static int open_volume(const char *path, int *ret, struct error *err)
     return 0;
 }
 
-/* Making */
+/* Creating */
 
 struct making {
     const char *volume_path;
     const char *path;
     int volume;
-    int at; /* how far it got */
+    int at; /* the directory reached so far */
     mode_t mode;
 };
 
 static void making_done(struct making *m)
 {
-    closep(&m->volume);
-    closep(&m->at);
+    fd_closep(&m->volume);
+    fd_closep(&m->at);
 }
 
-static int outside(const struct making *m, struct error *err)
+static int refuse_outside(const struct making *m, struct error *err)
 {
     return error_set(err, ERR_DENIED, "path %s/%s is outside of allowed base %s", m->volume_path, m->path,
                      m->volume_path);
 }
 
-/* A directory that is not there yet: its descriptor, or a negative error. A link that has come in its place
- * meanwhile is somebody's attempt. */
+/* Creates a missing directory: its descriptor, or a negative error. A link that appears there meanwhile is an
+ * attack. */
 static int make_one(const struct making *m, const char *name, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
-    bool is_new = mkdirat(m->at, name, 0700) == 0;
+    _cleanup_(fd_closep) int fd = -1;
+    bool is_new = sys_mkdirat(m->at, name, 0700) == 0;
 
     if (!is_new && errno != EEXIST)
         return error_set_errno(err, errno, "cannot create directory '%s' in '%s'", m->path, m->volume_path);
@@ -87,13 +88,13 @@ static int make_one(const struct making *m, const char *name, struct error *err)
         return error_set(err, ERR_DENIED, "unexpected symlink found %s/%s", m->volume_path, m->path);
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot open directory '%s' in '%s'", m->path, m->volume_path);
-    if (is_new && fchmod(fd, m->mode) < 0) /* whatever the umask */
+    if (is_new && sys_fchmod(fd, m->mode) < 0) /* regardless of the umask */
         return error_set_errno(err, errno, "cannot set the mode of '%s' in '%s'", m->path, m->volume_path);
     return take_fd(&fd);
 }
 
-/* A link on the way is resolved from the volume on, with all that stands before it: `so_far`. */
-static int follow(const struct making *m, struct str so_far, struct error *err)
+/* A link in the path is resolved from the volume's root, with the components before it: `so_far`. */
+static int follow_link(const struct making *m, struct str so_far, struct error *err)
 {
     char prefix[PATH_MAX];
     int fd;
@@ -101,13 +102,13 @@ static int follow(const struct making *m, struct str so_far, struct error *err)
     (void)snprintf(prefix, sizeof prefix, "%.*s", STR_ARG(so_far));
     fd = host_open_within(m->volume, prefix);
     if (fd == -EXDEV)
-        return outside(m, err);
+        return refuse_outside(m, err);
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot follow link '%s' in '%s'", prefix, m->volume_path);
     return fd;
 }
 
-/* One component further: a descriptor (O_PATH for what is there), or a negative error. */
+/* The next component: a descriptor (O_PATH if it exists), or a negative error. */
 static int step_down(const struct making *m, struct str part, struct str so_far, struct error *err)
 {
     char name[NAME_MAX + 1];
@@ -117,15 +118,15 @@ static int step_down(const struct making *m, struct str part, struct str so_far,
     if (part.len > NAME_MAX)
         return error_set(err, ERR_INVALID, "SubPath '%s' has a name that is too long", m->path);
     (void)snprintf(name, sizeof name, "%.*s", STR_ARG(part));
-    fd = openat(m->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    fd = sys_openat(m->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0 && errno == ENOENT)
         return make_one(m, name, err);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s' in '%s'", m->path, m->volume_path);
-    if (fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
+    if (sys_fstat(fd, &st) < 0 || !S_ISLNK(st.st_mode))
         return fd;
-    (void)close(fd);
-    return follow(m, so_far, err);
+    (void)sys_close(fd);
+    return follow_link(m, so_far, err);
 }
 
 static int make_all(struct making *m, struct error *err)
@@ -137,7 +138,7 @@ static int make_all(struct making *m, struct error *err)
         int next = step_down(m, part, (struct str){ m->path, (size_t)(part.s + part.len - m->path) }, err);
         if (next < 0)
             return next;
-        (void)close(m->at);
+        (void)sys_close(m->at);
         m->at = next;
     }
     return 0;
@@ -155,8 +156,8 @@ int sub_path_make(const char *volume_path, const char *path, struct error *err)
         r = open_volume(volume_path, &m.volume, err);
     if (r < 0)
         return r;
-    m.at = fcntl(m.volume, F_DUPFD_CLOEXEC, 0);
-    if (m.at < 0 || fstat(m.volume, &st) < 0)
+    m.at = sys_dup(m.volume);
+    if (m.at < 0 || sys_fstat(m.volume, &st) < 0)
         return error_set_errno(err, errno, "cannot examine volume '%s'", volume_path);
     m.mode = st.st_mode & MODE_BITS;
     return make_all(&m, err);
@@ -167,37 +168,37 @@ int sub_path_make(const char *volume_path, const char *path, struct error *err)
 static int open_source(const struct sub_path *s, int *ret, struct error *err)
 {
     char volume[TEXT_BYTES], path[TEXT_BYTES], inside[PATH_MAX];
-    _cleanup_(closep) int base = -1;
+    _cleanup_(fd_closep) int base = -1;
     int r = open_volume(s->volume_path, &base, err), fd;
 
     if (r < 0)
         return r;
-    /* What is mounted when somebody enters it is not entered by O_PATH. */
+    /* O_PATH does not trigger an automount: entering the directory does. */
     if (snprintf(inside, sizeof inside, "%s/.", s->path) < (int)sizeof inside) {
         int entered = host_open_within(base, inside);
-        closep(&entered);
+        fd_closep(&entered);
     }
     fd = host_open_within(base, s->path);
     if (fd == -EXDEV)
         return error_set(err, ERR_DENIED, "subpath %s not within volume path %s",
-                         quote(path, sizeof path, str_of(s->path)),
-                         quote(volume, sizeof volume, str_of(s->volume_path)));
+                         quote_text(path, sizeof path, str_of(s->path)),
+                         quote_text(volume, sizeof volume, str_of(s->volume_path)));
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot open '%s' in '%s'", s->path, s->volume_path);
     *ret = fd;
     return 0;
 }
 
-/* One component, and no way out of it. */
+/* A single component that is not "." or "..". */
 static int check_name(const char *name, struct error *err)
 {
     if (name[0] == '\0' || strchr(name, '/') || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return error_set(err, ERR_INVALID, "'%s' is no name of a directory", name);
+        return error_set(err, ERR_INVALID, "'%s' is not a valid name of a directory", name);
     return 0;
 }
 
-/* Without its last `levels` components. */
-static void cut(char *path, unsigned levels)
+/* Removes the last `levels` components. */
+static void remove_components(char *path, unsigned levels)
 {
     for (; levels > 0; levels--)
         *strrchr(path, '/') = '\0';
@@ -218,14 +219,14 @@ static int target_path(const struct sub_path *s, char ret[PATH_MAX], struct erro
     return 0;
 }
 
-/* A bind that a crash kept from becoming read-only is not the same. */
+/* A bind that a crash prevented from becoming read-only does not count. */
 static bool is_bound(const char *target, const struct stat *source, bool is_read_only)
 {
     struct statvfs fs;
     struct stat st;
 
-    return lstat(target, &st) == 0 && st.st_dev == source->st_dev && st.st_ino == source->st_ino &&
-           (!is_read_only || (statvfs(target, &fs) == 0 && (fs.f_flag & ST_RDONLY)));
+    return sys_lstat(target, &st) == 0 && st.st_dev == source->st_dev && st.st_ino == source->st_ino &&
+           (!is_read_only || (sys_statvfs(target, &fs) == 0 && (fs.f_flag & ST_RDONLY)));
 }
 
 static int make_target(const char *target, bool is_dir, struct error *err)
@@ -234,28 +235,21 @@ static int make_target(const char *target, bool is_dir, struct error *err)
 
     if (is_dir)
         return host_make_path(target, DIR_MODE, err);
-    fd = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+    fd = sys_open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot create file '%s'", target);
-    (void)close(fd); /* nothing was written */
+    (void)sys_close(fd); /* nothing was written */
     return 0;
 }
 
-/* Whether a plain target is of the kind that the source can be bound upon. */
-static bool fits(const char *target, bool is_dir)
-{
-    struct stat st;
-
-    return lstat(target, &st) == 0 && (is_dir ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode));
-}
-
-/* Sees to a target that the source can be bound upon, and takes away what is in its way; 1 when it is bound
+/* Prepares a target that the source can be bound on, and removes what is in the way; 1 when it is bound
  * already. */
 static int prepare_target(const struct host_tools *t, const char *target, const struct stat *source,
                           bool is_read_only, struct error *err)
 {
     bool is_dir = S_ISDIR(source->st_mode);
     enum host_path_state state;
+    struct stat st;
 
     for (unsigned i = 0; i < STACKED_MAX; i++) {
         int r = host_path_state(target, &state, err);
@@ -263,8 +257,9 @@ static int prepare_target(const struct host_tools *t, const char *target, const 
             return r;
         if (state == HOST_PATH_MISSING)
             return make_target(target, is_dir, err);
-        if (state == HOST_PATH_PLAIN && fits(target, is_dir))
-            return 0;
+        if (state == HOST_PATH_PLAIN && sys_lstat(target, &st) == 0 &&
+            (is_dir ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode)))
+            return 0; /* of the kind that the source can be bound on */
         if (state == HOST_PATH_MOUNTED && is_bound(target, source, is_read_only))
             return 1;
         r = state == HOST_PATH_PLAIN ? host_clean_mount_point(t, target, 0, err)
@@ -272,7 +267,7 @@ static int prepare_target(const struct host_tools *t, const char *target, const 
         if (r < 0)
             return r;
     }
-    return error_set(err, ERR_BUSY, "too much is mounted at '%s'", target);
+    return error_set(err, ERR_BUSY, "too many mounts are stacked at '%s'", target);
 }
 
 static int bind_source(const struct host_tools *t, const struct sub_path *s, int source, const char *target,
@@ -283,10 +278,10 @@ static int bind_source(const struct host_tools *t, const struct sub_path *s, int
     struct stat st;
     int r;
 
-    if (fstat(source, &st) < 0)
+    if (sys_fstat(source, &st) < 0)
         return error_set_errno(err, errno, "cannot examine '%s' in '%s'", s->path, s->volume_path);
     (void)snprintf(parent, sizeof parent, "%s", target);
-    cut(parent, 1);
+    remove_components(parent, 1);
     r = host_make_path(parent, DIR_MODE, err);
     if (r == 0)
         r = prepare_target(t, target, &st, s->is_read_only, err);
@@ -295,25 +290,25 @@ static int bind_source(const struct host_tools *t, const struct sub_path *s, int
     return host_bind_fd(t, source, target, (struct texts){ options, s->is_read_only ? 2 : 1 }, err);
 }
 
-/* Takes away the target, and of the directories that were made for it those that are empty. */
-static void undo(const struct host_tools *t, const char *target)
+/* Removes the target, and the directories that were created for it if they are empty. */
+static void undo_bind(const struct host_tools *t, const char *target)
 {
-    struct error ignored = { 0 }; /* the failure that led here is the one to tell */
+    struct error ignored = { 0 }; /* the failure that led here is the one to report */
     char path[PATH_MAX];
 
     if (host_clean_mount_point(t, target, 0, &ignored) < 0)
         return;
     (void)snprintf(path, sizeof path, "%s", target);
     for (int i = 0; i < 3; i++) {
-        cut(path, 1);
-        if (rmdir(path) < 0)
+        remove_components(path, 1);
+        if (sys_rmdir(path) < 0)
             return;
     }
 }
 
 int sub_path_bind(const struct host_tools *t, const struct sub_path *s, char ret[PATH_MAX], struct error *err)
 {
-    _cleanup_(closep) int source = -1;
+    _cleanup_(fd_closep) int source = -1;
     char target[PATH_MAX];
     int r = sub_path_check(s->path, err);
 
@@ -325,22 +320,22 @@ int sub_path_bind(const struct host_tools *t, const struct sub_path *s, char ret
     if (r == 0)
         r = bind_source(t, s, source, target, err);
     if (r < 0) {
-        undo(t, target);
+        undo_bind(t, target);
         return r;
     }
     memcpy(ret, target, strlen(target) + 1);
     return 0;
 }
 
-/* Ending */
+/* Removing */
 
 typedef int entry_fn(const struct host_tools *t, const char *path, struct error *err);
 
-/* Calls fn for everything in the directory, then removes it. One that is not there is done. */
+/* Calls fn for every entry of the directory, then removes it. A missing directory is not an error. */
 static int clean_dir(const struct host_tools *t, const char *path, entry_fn *fn, struct error *err)
 {
     int fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT), r = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct sys_dir *dir = fd < 0 ? NULL : sys_fdopendir(fd);
     char entry[PATH_MAX];
     const struct dirent *e;
 
@@ -348,17 +343,17 @@ static int clean_dir(const struct host_tools *t, const char *path, entry_fn *fn,
         return 0;
     if (!dir) {
         r = error_set_errno(err, fd < 0 ? -fd : errno, "cannot list '%s'", path);
-        closep(&fd);
+        fd_closep(&fd);
         return r;
     }
-    while (r == 0 && (e = readdir(dir))) {
+    while (r == 0 && (e = sys_readdir(dir))) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         int n = snprintf(entry, sizeof entry, "%s/%s", path, e->d_name);
         r = n < (int)sizeof entry ? fn(t, entry, err)
                                   : error_set(err, ERR_INVALID, "a path below '%s' is too long", path);
     }
-    (void)closedir(dir);
+    sys_closedir(dir);
     return r < 0 ? r : host_remove_empty_dir(path, err);
 }
 
@@ -386,7 +381,7 @@ int sub_paths_clean(const struct host_tools *t, const char *pod_dir, const char 
     r = clean_dir(t, path, clean_container, err);
     if (r < 0)
         return r;
-    cut(path, 1);
-    (void)rmdir(path); /* other volumes of the pod may have theirs in it */
+    remove_components(path, 1);
+    (void)sys_rmdir(path); /* other volumes of the pod may use it */
     return 0;
 }

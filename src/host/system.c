@@ -1,5 +1,5 @@
-/* Everything here is read anew at each call and costs well under a millisecond: the files are the kernel's,
- * or lie in /etc. A file that is missing or cannot be read is a fact that is not known. */
+/* Reads everything again at each call, which costs well under a millisecond: the files are the kernel's, or
+ * in /etc. A value whose file is missing or unreadable is unknown. */
 #include "host/system.h"
 
 #include <arpa/inet.h>
@@ -17,6 +17,7 @@
 #include "host/dirs.h"
 #include "host/system_int.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 #define SYSTEM_FILE_BYTES_MAX ((size_t)64 << 10)
 #define HUGE_PAGES_DIR "/sys/kernel/mm/hugepages"
@@ -30,7 +31,7 @@ void system_copy_line(struct str text, char *ret, size_t ret_bytes)
     struct str line = str_trim(str_next(&text, '\n'));
     size_t len = 0, step;
 
-    /* What is no character ends the text: it is to stand in JSON. */
+    /* Stops at invalid UTF-8: the text is written as JSON. */
     while (len < line.len && (step = str_utf8_first((struct str){ line.s + len, line.len - len })) > 0 &&
            len + step < ret_bytes)
         len += step;
@@ -39,7 +40,7 @@ void system_copy_line(struct str text, char *ret, size_t ret_bytes)
     ret[len] = '\0';
 }
 
-/* A value as the shell would read it: bare, or in quotes with some characters behind a backslash. */
+/* A value in shell syntax: bare, or in quotes with some characters escaped by a backslash. */
 static void copy_shell_value(struct str value, char *ret, size_t ret_bytes)
 {
     char plain[HOST_FACT_BYTES];
@@ -84,11 +85,11 @@ int system_parse_memory(struct str text, uint64_t *ret_bytes, struct error *err)
         number = str_next(&value, ' ');
         if (!str_to_uint64(number, &kib) || !value.s || !str_is(str_trim(value), "kB") ||
             kib > (uint64_t)INT64_MAX / KIB)
-            return error_set(err, ERR_BAD_REQUEST, "the memory's size is no number of kB");
+            return error_set(err, ERR_BAD_REQUEST, "the memory size in /proc/meminfo is not a number of kB");
         *ret_bytes = kib * KIB;
         return 0;
     }
-    return error_set(err, ERR_BAD_REQUEST, "the kernel does not say how much memory there is");
+    return error_set(err, ERR_BAD_REQUEST, "no memory size in /proc/meminfo");
 }
 
 bool system_parse_page_size(struct str name, uint64_t *ret_bytes)
@@ -132,6 +133,11 @@ static void read_line(const char *path, char ret[HOST_FACT_BYTES])
         system_copy_line(buf_str(&text), ret, HOST_FACT_BYTES);
 }
 
+void host_boot_id(char ret[HOST_FACT_BYTES])
+{
+    read_line("/proc/sys/kernel/random/boot_id", ret);
+}
+
 static void read_names(struct host_system *s)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(SYSTEM_FILE_BYTES_MAX);
@@ -149,14 +155,14 @@ static void read_names(struct host_system *s)
     read_line("/sys/class/dmi/id/product_uuid", s->system_uuid);
     if (s->system_uuid[0] == '\0')
         system_copy_line(str_of(s->machine_id), s->system_uuid, sizeof s->system_uuid);
-    read_line("/proc/sys/kernel/random/boot_id", s->boot_id);
+    host_boot_id(s->boot_id);
 }
 
 static int cmp_pages(const void *a, const void *b)
 {
-    const struct host_huge_pages *x = a, *y = b;
+    const struct host_huge_pages *left = a, *right = b;
 
-    return (x->page_bytes > y->page_bytes) - (x->page_bytes < y->page_bytes);
+    return (left->page_bytes > right->page_bytes) - (left->page_bytes < right->page_bytes);
 }
 
 static void read_huge_pages(struct host_system *s)
@@ -184,14 +190,14 @@ static void read_huge_pages(struct host_system *s)
 
 /* --- The address --- */
 
-/* 0: nothing for others; else the larger the better. */
+/* 0: not reachable for others; else the larger the better. */
 static int rank_of(const struct ifaddrs *i)
 {
     if (!i->ifa_addr || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK))
         return 0;
     if (i->ifa_addr->sa_family == AF_INET) {
         const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
-        return (ntohl(v4->sin_addr.s_addr) >> 16) == 0xA9FE ? 0 : 2; /* 169.254: of this link alone */
+        return (ntohl(v4->sin_addr.s_addr) >> 16) == 0xA9FE ? 0 : 2; /* 169.254: link-local */
     }
     if (i->ifa_addr->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
@@ -221,15 +227,18 @@ void host_address(char ret[HOST_FACT_BYTES])
     freeifaddrs(all);
 }
 
-/* --- All of it --- */
+/* --- All properties --- */
 
 int host_system_read(struct host_system *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(SYSTEM_FILE_BYTES_MAX);
     struct host_system s = { 0 };
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    int r = io_read_file("/proc/meminfo", SYSTEM_FILE_BYTES_MAX, &text, err);
+    int r;
 
+    if (sys_here)
+        return sys_here->calls->system_read(sys_here, ret, err);
+    r = io_read_file("/proc/meminfo", SYSTEM_FILE_BYTES_MAX, &text, err);
     if (r == 0)
         r = system_parse_memory(buf_str(&text), &s.memory_bytes, err);
     if (r < 0)

@@ -1,6 +1,7 @@
-/* Unmounting is one system call and needs no table: with 10,000 mounts, reading one would cost more than all
- * the rest. Only what a dead server may hold is left to a child process, which can be given up. */
-#include "host/mount.h"
+/* Unmounting is one system call and needs no mount table: with 10,000 mounts, reading the table would cost
+ * more than everything else. Only mounts that a dead server may block are left to a child process, which can
+ * be abandoned. */
+#include "host/mount_syscall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "host/safe_path.h"
+#include "io/sys.h"
 
 #define OUTPUT_BYTES_MAX 4096
 #define FORCE_LIMIT_NS (60 * NS_PER_S)
@@ -32,15 +34,14 @@ int host_path_state(const char *path, enum host_path_state *ret, struct error *e
     const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
     struct statx st;
 
-    if (statx(AT_FDCWD, path, flags, STATX_TYPE, &st) < 0) {
+    if (sys_statx(AT_FDCWD, path, flags, STATX_TYPE, &st) < 0) {
         if (errno != ENOENT && !host_is_corrupted_errno(errno))
             return error_set_errno(err, errno, "cannot examine '%s'", path);
         *ret = errno == ENOENT ? HOST_PATH_MISSING : HOST_PATH_CORRUPTED;
         return 0;
     }
     if (!(st.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT))
-        return error_set(err, ERR_UNSUPPORTED, "the kernel does not tell whether '%s' is a mount point",
-                         path);
+        return error_set(err, ERR_UNSUPPORTED, "cannot determine whether '%s' is a mount point", path);
     *ret = st.stx_attributes & STATX_ATTR_MOUNT_ROOT ? HOST_PATH_MOUNTED : HOST_PATH_PLAIN;
     return 0;
 }
@@ -63,10 +64,10 @@ static int unmount_call(const char *target, int flags, struct error *err)
     struct error why = { 0 };
     int errnum, r;
 
-    if (umount2(target, flags | UMOUNT_NOFOLLOW) == 0)
+    if (sys_umount2(target, flags | UMOUNT_NOFOLLOW) == 0)
         return 0;
     errnum = errno;
-    /* EINVAL: nothing is mounted there, or we may not touch what is. */
+    /* EINVAL: nothing is mounted there, or we lack the privilege. */
     if (errnum == EINVAL && host_path_state(target, &state, &why) == 0 && state == HOST_PATH_PLAIN)
         return 0;
     r = error_set_errno(&why, errnum, "umount: %s", target);
@@ -85,7 +86,7 @@ int host_unmount_lazily(const char *target, struct error *err)
     return unmount_call(target, MNT_DETACH, err);
 }
 
-/* umount(8) of a target where nothing is mounted fails, and says so. */
+/* umount(8) fails for a target where nothing is mounted, with that text. */
 static int unmount_run(const struct host_tools *t, const char *const *argv, const char *target,
                        uint64_t limit_ns, struct error *err)
 {
@@ -111,7 +112,7 @@ static int unmount_run(const struct host_tools *t, const char *const *argv, cons
     return unmount_fail(ERR_IO, exit, target, buf_cstr(&output), err);
 }
 
-/* Goes on when it is told to stop: a mount that stays would be in everybody's way. */
+/* Ignores the stop flag: a mount that stays would block everything else. */
 int host_unmount_forced(const struct host_tools *t, const char *target, uint64_t limit_ns, struct error *err)
 {
     const char *gently[] = { "umount", target, NULL };
@@ -123,23 +124,25 @@ int host_unmount_forced(const struct host_tools *t, const char *target, uint64_t
     r = unmount_run(t, gently, target, limit_ns, err);
     if (r == -ERR_TIMEOUT)
         r = unmount_run(t, by_force, target, FORCE_LIMIT_NS, err);
+    if (r == -ERR_TIMEOUT)
+        r = -(int)(err->code = ERR_UNCERTAIN);
     return r;
 }
 
-/* --- Cleaning --- */
+/* --- Cleanup --- */
 
-/* What was mounted on: an empty directory, or the empty file of a bind. */
+/* Removes the mount point: an empty directory, or the empty file of a bind. */
 static int remove_empty(const char *path, struct error *err)
 {
     struct stat st;
 
-    if (lstat(path, &st) < 0)
+    if (sys_lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : error_set_errno(err, errno, "cannot examine '%s'", path);
     if (!S_ISREG(st.st_mode))
         return host_remove_empty_dir(path, err);
     if (st.st_size > 0)
         return error_set(err, ERR_IO, "cannot remove file '%s': it is not empty", path);
-    if (unlink(path) < 0 && errno != ENOENT)
+    if (sys_unlink(path) < 0 && errno != ENOENT)
         return error_set_errno(err, errno, "cannot remove file '%s'", path);
     return 0;
 }
@@ -161,7 +164,7 @@ int host_clean_mount_point(const struct host_tools *t, const char *path, uint64_
     r = host_path_state(path, &state, err);
     if (r < 0)
         return error_wrap(err, "Error checking path");
-    if (state == HOST_PATH_MOUNTED || state == HOST_PATH_CORRUPTED) /* there was another one below it */
+    if (state == HOST_PATH_MOUNTED || state == HOST_PATH_CORRUPTED) /* another mount was below it */
         return error_set(err, ERR_BUSY, "failed to cleanup mount point %s", path);
     return state == HOST_PATH_MISSING ? 0 : remove_empty(path, err);
 }

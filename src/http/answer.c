@@ -1,4 +1,5 @@
-/* From an answer to what the library sends. */
+/* Converts an answer to a libmicrohttpd response: headers, compression, streams. The library copies or takes
+ * over everything it needs, so the answer may be freed when http_answer() returns. */
 #include "http/http_int.h"
 
 #include <assert.h>
@@ -23,7 +24,7 @@ struct str http_request_header(const struct http_request *r, const char *name)
     if (!c ||
         MHD_lookup_connection_value_n(c->mhd, MHD_HEADER_KIND, name, strlen(name), &value, &len) == MHD_NO)
         return (struct str){ NULL, 0 };
-    return str_trim((struct str){ value ? value : "", len }); /* the library leaves blanks at the end */
+    return str_trim((struct str){ value ? value : "", len }); /* the library does not strip trailing blanks */
 }
 
 struct header_visit {
@@ -58,13 +59,14 @@ static bool answer_has_header(const struct http_answer *a, const char *name)
     return false;
 }
 
-/* What the library does not take (a line end in a value) is left out: an answer without it beats none. */
+/* A header that the library refuses (a line end in a value) is left out: an answer without it is better than
+ * none. */
 static void add_header(struct MHD_Response *response, const char *name, const char *value)
 {
     (void)MHD_add_response_header(response, name, value);
 }
 
-static void add_headers(struct MHD_Response *response, const struct http_exchange *x,
+static void add_headers(struct MHD_Response *response, const struct http_exchange *exchange,
                         const struct http_answer *a)
 {
     if (a->content_type)
@@ -73,7 +75,7 @@ static void add_headers(struct MHD_Response *response, const struct http_exchang
         add_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache, private");
     for (size_t i = 0; i < a->headers_count; i++)
         add_header(response, a->headers[i].name, a->headers[i].value);
-    if (x->must_close || x->conn->http->is_quiet)
+    if (exchange->must_close || exchange->conn->http->is_quiet)
         add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
@@ -94,7 +96,7 @@ static struct MHD_Response *buffer_response(struct buf *body)
     return response;
 }
 
-/* Takes the source, on failure (NULL) too. */
+/* Takes ownership of the source, also on failure (NULL). */
 static struct MHD_Response *gzip_response(struct http_conn *c, struct stream *source)
 {
     struct stream *s = source ? gzip_stream_new_take(source) : NULL;
@@ -119,9 +121,9 @@ static struct MHD_Response *body_response(struct http_conn *c, struct buf *body,
     return gzip_response(c, text ? text_stream_new_take(text, len) : NULL);
 }
 
-static struct MHD_Response *make_response(const struct http_exchange *x, const struct http_answer *a)
+static struct MHD_Response *make_response(const struct http_exchange *exchange, const struct http_answer *a)
 {
-    const struct http_request *r = &x->request;
+    const struct http_request *r = &exchange->request;
     struct stream *s = a->stream;
     bool is_long = (s ? s->is_document : a->body && a->body->len >= HTTP_GZIP_BYTES_MIN) &&
                    !answer_has_header(a, MHD_HTTP_HEADER_CONTENT_ENCODING);
@@ -130,49 +132,49 @@ static struct MHD_Response *make_response(const struct http_exchange *x, const s
     struct MHD_Response *response;
 
     if (s && r->method == HTTP_HEAD)
-        s->close(TAKE(s)); /* the library would send the last chunk of what has no body */
+        s->close(TAKE(s)); /* otherwise the library would send a final chunk for an answer without a body */
     if (s)
-        response = is_packed ? gzip_response(x->conn, s) : http_stream_response(x->conn, s);
+        response = is_packed ? gzip_response(exchange->conn, s) : http_stream_response(exchange->conn, s);
     else
-        response = body_response(x->conn, a->body, is_packed);
+        response = body_response(exchange->conn, a->body, is_packed);
     if (response && is_long)
         add_header(response, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
     return response;
 }
 
-/* Without memory for an answer there is none: the connection ends. */
-static void answer_send(const struct http_exchange *x, const struct http_answer *a)
+/* If there is no memory for an answer, the connection is closed. */
+static void answer_send(const struct http_exchange *exchange, const struct http_answer *a)
 {
-    struct MHD_Response *response = make_response(x, a);
+    struct MHD_Response *response = make_response(exchange, a);
 
     if (response) {
-        add_headers(response, x, a);
-        if (MHD_queue_response(x->conn->mhd, (unsigned)a->status, response) == MHD_NO)
-            http_conn_end(x->conn);
-        MHD_destroy_response(response); /* the connection has it now */
+        add_headers(response, exchange, a);
+        if (MHD_queue_response(exchange->conn->mhd, (unsigned)a->status, response) == MHD_NO)
+            http_conn_end(exchange->conn);
+        MHD_destroy_response(response); /* the connection holds a reference now */
     } else {
-        http_conn_end(x->conn);
+        http_conn_end(exchange->conn);
     }
 }
 
 void http_answer(struct http_request *r, const struct http_answer *a)
 {
-    struct http_exchange *x = exchange_of(r);
+    struct http_exchange *exchange = exchange_of(r);
 
-    assert(!x->is_answered);
-    x->is_answered = true;
-    if (x->conn && a->client_is_known)
-        http_conn_trust(x->conn);
-    if (x->conn)
-        answer_send(x, a);
+    assert(!exchange->is_answered);
+    exchange->is_answered = true;
+    if (exchange->conn && a->client_is_known)
+        http_conn_trust(exchange->conn);
+    if (exchange->conn)
+        answer_send(exchange, a);
     else if (a->stream)
         a->stream->close(a->stream);
-    http_exchange_release(x);
-    buf_done(&x->body);
-    if (!x->conn)
-        http_exchange_free(x);
-    else if (x->conn->is_suspended)
-        http_conn_resume(x->conn);
+    http_exchange_release(exchange);
+    buf_done(&exchange->body);
+    if (!exchange->conn)
+        http_exchange_free(exchange);
+    else if (exchange->conn->is_suspended)
+        http_conn_resume(exchange->conn);
 }
 
 enum MHD_Result http_refuse(struct http_conn *c, unsigned status, const char *text)

@@ -2,20 +2,20 @@
  *
  * Deadlines. The library limits inactivity only, so that a client that sends one byte per minute is never
  * disconnected. Here each request has a deadline by which it must be complete: the first one stranger_ms_max
- * after the connection began, others request_ms_max after their line, and idle_ms_max after the last answer.
- * Every request sets and clears the deadline, so the timer is moved only when it would fire too late; when it
- * fires too early it is armed again.
+ * after the connection began, others request_ms_max after their request line, and idle_ms_max after the last
+ * answer. Every request sets and clears the deadline, so the timer is moved only when it would fire too late;
+ * when it fires too early it is armed again.
  *
- * Strangers. A client is a stranger until an answer says that it is known. Strangers have a limited share of
- * the connections. A new connection is always accepted: above the limit the oldest stranger that waits for no
- * answer is disconnected.
+ * Strangers. A client is a stranger until an answer says that it is authenticated. Strangers have a limited
+ * share of the connections. A new connection is always accepted: above the limit the oldest stranger without
+ * a pending answer is disconnected.
  *
- * Ending. The library has no call for it, but sees a socket that has been shut down, whatever state it is in;
- * a suspended connection is resumed for it.
+ * Ending. The library has no call for it, but notices a socket that has been shut down, whatever its state; a
+ * suspended connection is resumed for it.
  *
- * Streams. The library pulls when the socket takes more. When there is nothing the connection is suspended
- * until wake(); since nobody reads from a suspended connection, its descriptor is watched for the client's
- * leaving. */
+ * Streams. The library pulls when the socket accepts more. When there is nothing to send, the connection is
+ * suspended until wake(); since a suspended connection is not read, its descriptor is watched for a
+ * disconnect. */
 #include "http/http_int.h"
 
 #include <assert.h>
@@ -24,11 +24,11 @@
 
 #include "http/tls.h"
 
-/* The library's buffer for clients of HTTP/1.0, who know no chunks. */
+/* The library's buffer for HTTP/1.0 clients, which do not support chunks. */
 #define HTTP_STREAM_BLOCK_BYTES 1024
 #define HTTP_DOCUMENT_BLOCK_BYTES 16384
-/* So often within the time that a client may read nothing it is looked whether it does. */
-#define HTTP_UNREAD_LOOKS 3
+/* How many times progress is checked within the time that a client may read nothing. */
+#define HTTP_UNREAD_CHECKS 3
 
 struct http_stream {
     struct stream *stream;
@@ -50,7 +50,7 @@ static void http_conn_check_deadline(void *ctx)
 void http_conn_set_deadline(struct http_conn *c, uint64_t ms)
 {
     if (ms == UINT64_MAX) {
-        c->deadline_ns = UINT64_MAX; /* the alarm will find that it came in vain */
+        c->deadline_ns = UINT64_MAX; /* the alarm may fire once without effect */
         return;
     }
     c->deadline_ns = loop_now_ns(c->http->loop) + ms * NS_PER_MS;
@@ -58,8 +58,8 @@ void http_conn_set_deadline(struct http_conn *c, uint64_t ms)
         timer_arm(&c->alarm, c->deadline_ns);
 }
 
-/* The library has prepared the session with what it was started with. False when the connection cannot be
- * served: with the old certificate it would fail in ways that are hard to find. */
+/* Replaces the identity that the library has set for the session. False when the connection cannot be served:
+ * continuing with the old certificate would cause failures that are hard to diagnose. */
 static bool conn_use_identity(struct http_conn *c)
 {
     const union MHD_ConnectionInfo *info =
@@ -95,7 +95,7 @@ static struct http_conn *http_conn_new(struct http *h, struct MHD_Connection *mh
     h->strangers_count++;
     http_conn_set_deadline(c, h->stranger_ms_max);
     if (h->strangers_count > h->strangers_max)
-        loop_defer(&h->relieve); /* not from inside the library */
+        loop_defer(&h->enforce_limits); /* must not run inside the library */
     return c;
 }
 
@@ -121,14 +121,13 @@ static void http_conn_free(struct http_conn *c)
     if (!c)
         return;
     if (c->exchange)
-        http_exchange_leave(c); /* the library forgets to tell when it runs out of memory */
+        http_exchange_detach(c); /* the library does not report this when it is out of memory */
     timer_disarm(&c->alarm);
     http_conn_hold(c, 0);
     http_conn_leave_strangers(c);
     TAILQ_REMOVE(&c->http->conns, c, link);
     c->http->conns_count--;
-    loop_defer(
-        &c->http->run); /* at its limits the library stops listening, and begins again in its next run */
+    loop_defer(&c->http->run); /* at its limits the library stops listening, and resumes in its next run */
     (void)peer_free(c->peer);
     (void)tls_identity_unref(c->identity);
     free(c);
@@ -138,7 +137,7 @@ void http_on_connection(void *ctx, struct MHD_Connection *mhd, void **socket_ctx
                         enum MHD_ConnectionNotificationCode code)
 {
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_ctx = http_conn_new(ctx, mhd); /* NULL: its first request ends it */
+        *socket_ctx = http_conn_new(ctx, mhd); /* NULL: its first request ends the connection */
     } else {
         http_conn_free(*socket_ctx);
         *socket_ctx = NULL;
@@ -150,23 +149,18 @@ struct http_conn *http_conn_of(struct MHD_Connection *mhd)
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-static void find_peer(struct http_conn *c)
+void http_conn_identify_peer(struct http_conn *c)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    const union MHD_ConnectionInfo *info;
     struct error err;
 
+    if (c->is_identified)
+        return;
+    c->is_identified = true;
+    info = MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     if (info && tls_peer(info->tls_session, &c->peer, &err) < 0)
         c->peer_is_invalid = true;
-}
-
-void http_conn_know(struct http_conn *c)
-{
-    if (c->is_known)
-        return;
-    c->is_known = true;
-    find_peer(c);
-    (void)socket_local_ip(c->fd, &c->local_ip); /* without it the address is nobody's: :: */
+    (void)socket_local_ip(c->fd, &c->local_ip); /* on failure the address stays unspecified (::) */
 }
 
 void http_conn_suspend(struct http_conn *c)
@@ -184,7 +178,7 @@ void http_conn_resume(struct http_conn *c)
     loop_defer(&c->http->run);
 }
 
-/* With the handler or waiting for its turn: the headers must stay until the answer. */
+/* With the handler, or queued: the headers must stay until the answer. */
 static bool has_request(const struct http_conn *c)
 {
     return c->exchange && !c->exchange->is_answered;
@@ -193,9 +187,9 @@ static bool has_request(const struct http_conn *c)
 static void http_conn_was_ended(struct http_conn *c)
 {
     c->is_ended = true;
-    http_conn_hold(c, 0); /* what it holds is released as soon as the library looks at it */
+    http_conn_hold(c, 0); /* released as soon as the library processes it */
     http_conn_leave_strangers(c);
-    /* After some bad requests the library no longer looks at the socket; but it does look at the time. */
+    /* After some bad requests the library no longer polls the socket; but it does check the timeout. */
     (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1U);
     loop_defer(&c->http->run);
     if (c->is_suspended && !has_request(c))
@@ -208,11 +202,13 @@ void http_conn_end(struct http_conn *c)
     http_conn_was_ended(c);
 }
 
-/* Answers that wait for their clients */
+/* Answers that their clients have not read */
+
+#define TAKEN_UNKNOWN UINT64_MAX
 
 static uint64_t http_look_ns(const struct http *h)
 {
-    return h->unread_ms_max * NS_PER_MS / HTTP_UNREAD_LOOKS;
+    return h->unread_ms_max * NS_PER_MS / HTTP_UNREAD_CHECKS;
 }
 
 void http_conn_hold(struct http_conn *c, size_t bytes)
@@ -221,62 +217,64 @@ void http_conn_hold(struct http_conn *c, size_t bytes)
 
     if (c->held_bytes)
         TAILQ_REMOVE(&h->holders, c, holding);
+    else
+        c->acked_bytes = TAKEN_UNKNOWN;
     h->held_bytes += bytes - c->held_bytes;
     c->held_bytes = bytes;
     if (!bytes)
         return;
-    c->moved_ns = loop_now_ns(h->loop);
+    c->progress_ns = loop_now_ns(h->loop);
     TAILQ_INSERT_TAIL(&h->holders, c, holding);
     if (!timer_is_armed(&h->stalled))
-        timer_arm(&h->stalled, c->moved_ns + http_look_ns(h));
+        timer_arm(&h->stalled, c->progress_ns + http_look_ns(h));
     if (h->held_bytes > h->held_bytes_max)
-        loop_defer(&h->relieve); /* not from inside the library */
+        loop_defer(&h->enforce_limits); /* must not run inside the library */
 }
 
-/* What its client has not taken is thrown away: the kernel's buffers are memory, too. */
+/* Discards what the client has not read: the kernel's buffers are memory too. */
 static void http_conn_abort(struct http_conn *c)
 {
     socket_abort(c->fd);
     http_conn_was_ended(c);
 }
 
-/* Whether the client has taken something since this was asked last. Streams are pulled when it has; of the
- * other answers the kernel alone knows. */
-static bool http_conn_has_moved(struct http_conn *c)
+/* Whether the client has read something since the last call. True for the first call, so that an answer that
+ * has just begun is not ended instead of one that is not read at all. Streams record a pull; for other
+ * answers only the kernel knows. */
+static bool http_conn_has_progress(struct http_conn *c)
 {
-    uint64_t taken = socket_taken_bytes(c->fd);
+    uint64_t taken = socket_acked_bytes(c->fd);
 
-    if (taken == c->taken_bytes)
+    if (taken == c->acked_bytes)
         return false;
-    c->taken_bytes = taken;
+    c->acked_bytes = taken;
     http_conn_hold(c, c->held_bytes);
     return true;
 }
 
-/* In the order of the list all that come behind the first that moved lately did so later. */
+/* The list is ordered by progress: all entries after the first recent one are more recent. */
 void http_on_stalled(void *ctx)
 {
     struct http *h = ctx;
     uint64_t now_ns = loop_now_ns(h->loop);
     struct http_conn *c, *next;
 
-    for (c = TAILQ_FIRST(&h->holders); c && c->moved_ns + http_look_ns(h) <= now_ns; c = next) {
+    for (c = TAILQ_FIRST(&h->holders); c && c->progress_ns + http_look_ns(h) <= now_ns; c = next) {
         next = TAILQ_NEXT(c, holding);
-        if (!http_conn_has_moved(c) && c->moved_ns + h->unread_ms_max * NS_PER_MS <= now_ns)
+        if (!http_conn_has_progress(c) && c->progress_ns + h->unread_ms_max * NS_PER_MS <= now_ns)
             http_conn_abort(c);
     }
     if (!TAILQ_EMPTY(&h->holders))
         timer_arm(&h->stalled, now_ns + http_look_ns(h));
 }
 
-/* Its request is complete, and has no answer yet. */
+/* Its request is complete and not answered yet. */
 static bool is_being_served(const struct http_conn *c)
 {
     return has_request(c) && (c->exchange->is_served || c->exchange->turn.flow);
 }
 
-/* The oldest strangers, but none whose request is being served: that takes no longer than the handler does.
- */
+/* Ends the oldest strangers, except those whose request is being served: these end with their answer. */
 static void http_end_strangers(struct http *h)
 {
     struct http_conn *c, *next;
@@ -296,7 +294,7 @@ void http_on_too_much(void *ctx)
     while (h->held_bytes > h->held_bytes_max) {
         struct http_conn *c = TAILQ_FIRST(&h->holders);
 
-        if (!http_conn_has_moved(c))
+        if (!http_conn_has_progress(c))
             http_conn_abort(c);
     }
 }
@@ -307,7 +305,7 @@ static void stream_on_event(void *ctx, unsigned events)
 {
     struct http_stream *s = ctx;
 
-    (void)events; /* whatever it is, there is no use in waiting */
+    (void)events; /* any event means that waiting is useless */
     s->watch = fd_watch_stop(s->watch);
     http_conn_end(s->conn);
 }
@@ -328,7 +326,7 @@ static void stream_cut(struct stream *stream)
     http_conn_abort(s->conn);
 }
 
-/* The library's: what comes next. */
+/* Called by the library for more data. */
 static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t room)
 {
     struct http_stream *s = ctx;
@@ -347,7 +345,7 @@ static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t room)
     if (n < 0)
         return n == STREAM_END ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
     if (s->is_woken)
-        return 0; /* while it pulled: the library asks again in its next run */
+        return 0; /* woken during the pull: the library asks again in its next run */
     if (!s->watch &&
         fd_watch_start(c->http->loop, c->fd, FD_DISCONNECT, stream_on_event, s, &s->watch, &err) < 0)
         return MHD_CONTENT_READER_END_WITH_ERROR;
@@ -355,7 +353,7 @@ static ssize_t stream_read(void *ctx, uint64_t at, char *to, size_t room)
     return 0;
 }
 
-/* The library's: the end of the answer or of the connection. */
+/* Called by the library at the end of the answer or of the connection. */
 static void stream_release(void *ctx)
 {
     struct http_stream *s = ctx;

@@ -1,3 +1,5 @@
+/* Fair queuing between users, without allocation. A flow is in the busy list exactly while items are queued
+ * in it. */
 #include "http/fair.h"
 
 #include <assert.h>
@@ -56,8 +58,8 @@ void fair_cancel(struct fair *f, struct fair_item *item)
         TAILQ_REMOVE(&f->busy, flow, link);
 }
 
-/* The first flow gives one item and goes to the end of the line before the item runs: what runs may submit
- * and cancel as it likes. */
+/* Moves the flow to the end of the list before it runs its first item: the item may submit and cancel others.
+ */
 static void run_next(struct fair *f)
 {
     struct fair_flow *flow = TAILQ_FIRST(&f->busy);

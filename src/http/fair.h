@@ -1,15 +1,15 @@
-/* Turns among users: one that asks much waits for its own requests, not the others for them.
+/* Fair queuing: a user with many requests delays its own requests, not those of others.
  *
- * Requests of one user make up a flow. Within a turn of the loop a flow's requests run at once until they
- * have taken FAIR_FLOW_NS; what comes beyond that, and behind a request that waits already, is queued. The
- * queues are served one request a flow, round and round, for FAIR_ROUND_NS a turn, before the loop looks at
- * its descriptors again. A user that asks little is therefore never further behind than one request of each
- * other user, however many connections and programs those have. Callers without valid credentials are one
- * user; so are all callers of a server without authentication.
+ * The requests of one user form a flow. Within a turn of the loop a flow's requests run at once until they
+ * have used FAIR_FLOW_NS; further requests, and those after a queued one, are queued. The queues are served
+ * round-robin, one request per flow, for FAIR_ROUND_NS per turn, before the loop polls its descriptors again.
+ * So a user with few requests waits for at most one request of each other user, however many connections and
+ * programs those have. Callers without valid credentials are one user; so are all callers of a server without
+ * authentication.
  *
- * Flows are FAIR_FLOWS places, found by a hash of who asks: nobody's choice of names makes the table grow.
- * Two users in one place share it, which costs the quiet one its advantage and nothing else. All operations
- * are O(1) and allocate nothing. */
+ * Flows are FAIR_FLOWS slots, selected by a hash of the user: user names cannot make the table grow. Two
+ * users in one slot share it, and lose only the fairness between them. All operations are O(1) and allocate
+ * nothing. */
 #ifndef BERTH_HTTP_FAIR_H
 #define BERTH_HTTP_FAIR_H
 
@@ -28,21 +28,21 @@ struct fair_flow;
 /* Embedded by a request. */
 struct fair_item {
     TAILQ_ENTRY(fair_item) link;
-    struct fair_flow *flow; /* where it waits; NULL: it does not */
+    struct fair_flow *flow; /* the queue it is in; NULL: none */
 };
 
 TAILQ_HEAD(fair_items, fair_item);
 
 struct fair_flow {
-    TAILQ_ENTRY(fair_flow) link; /* in fair.busy while items wait */
+    TAILQ_ENTRY(fair_flow) link; /* in fair.busy while items are queued */
     struct fair_items items;
-    uint64_t turn; /* the one that used_ns is about */
+    uint64_t turn; /* the turn that used_ns belongs to */
     uint64_t used_ns;
 };
 
 TAILQ_HEAD(fair_flows, fair_flow);
 
-/* Does the request. May submit and cancel others. */
+/* Runs the request. May submit and cancel others. */
 typedef void fair_run_fn(void *ctx, struct fair_item *item);
 
 struct fair {
@@ -56,15 +56,15 @@ struct fair {
 
 void fair_init(struct fair *f, const struct clock *clock, fair_run_fn *run, void *ctx);
 
-/* A new turn of the loop: every flow has its time again. */
+/* Begins a new turn of the loop: resets the time of every flow. */
 void fair_begin_turn(struct fair *f);
 
-/* Runs the item now, or queues it behind its like; true when it was queued. key tells the user. */
+/* Runs the item now, or queues it in its flow; true when it was queued. key: a hash of the user. */
 bool fair_submit(struct fair *f, struct fair_item *item, uint64_t key);
-/* Takes the item out of its queue if it is in one. */
+/* Removes the item from its queue if it is in one. */
 void fair_cancel(struct fair *f, struct fair_item *item);
 
-/* Runs queued items as long as the round lasts. True when some are left. */
+/* Runs queued items until the round ends. True when some are left. */
 bool fair_run_queued(struct fair *f);
 
 #endif

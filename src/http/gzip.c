@@ -1,3 +1,5 @@
+/* A stream that compresses another with zlib. Each pull compresses at most GZIP_INPUT_BYTES, so that one
+ * answer cannot block the loop. */
 #include "http/gzip.h"
 
 #include <assert.h>
@@ -8,9 +10,9 @@
 #include "base/cleanup.h"
 
 #define GZIP_LEVEL 1
-#define GZIP_WINDOW_BITS (15 + 16) /* 16 more: the gzip format, not zlib's own */
+#define GZIP_WINDOW_BITS (15 + 16) /* + 16: the gzip format instead of zlib's */
 #define GZIP_MEMORY_LEVEL 8
-/* What is packed at most in one go, about a third of a millisecond. */
+/* Input per step: about a third of a millisecond. */
 #define GZIP_INPUT_BYTES 32768U
 
 struct gzip {
@@ -22,7 +24,7 @@ struct gzip {
     char input[GZIP_INPUT_BYTES];
 };
 
-/* "q=0", "q=0.0", …: not wanted. */
+/* "q=0", "q=0.0", …: not acceptable. */
 static bool weight_is_zero(struct str parameter)
 {
     struct str name = str_trim(str_next(&parameter, '='));
@@ -60,7 +62,7 @@ static struct gzip *gzip_of(const struct stream *s)
     return CONTAINER_OF((struct stream *)(uintptr_t)s, struct gzip, stream);
 }
 
-/* More of the source, when what there was is packed. 1, or what its pull() returned instead of a count. */
+/* Pulls more from the source when all input is compressed. 1, or what pull() returned instead of a count. */
 static ssize_t gzip_fill(struct gzip *g)
 {
     ssize_t n;
@@ -106,12 +108,12 @@ static void gzip_close(struct stream *s)
 {
     struct gzip *g = gzip_of(s);
 
-    (void)deflateEnd(&g->z); /* tells when it was not at its end */
+    (void)deflateEnd(&g->z); /* fails only when the stream was not finished */
     g->source->close(g->source);
     free(g);
 }
 
-/* The source's carrier is the compressor, whose carrier is asked in turn. */
+/* The source's carrier is this stream, whose own carrier is woken. */
 static void source_wake(struct stream *source)
 {
     struct gzip *g = source->carrier;

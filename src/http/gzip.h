@@ -1,4 +1,5 @@
-/* A stream, compressed piece by piece as it is sent: a long answer holds up nobody while it is packed.
+/* A stream that compresses another piece by piece as it is sent, so that compressing a long answer does not
+ * block the loop.
  *
  * Fast rather than small (level 1): a list of objects still shrinks to a tenth. Costs GZIP_HELD_BYTES while
  * it lasts, and about a millisecond for 100 KiB of text. */
@@ -15,7 +16,7 @@
 /* True when a value of Accept-Encoding allows gzip. */
 bool gzip_is_accepted(struct str accept_encoding);
 
-/* Takes the source, which it closes with itself, on failure (NULL: no memory) too. */
+/* Takes ownership of the source and closes it with itself, also on failure (NULL: out of memory). */
 struct stream *gzip_stream_new_take(struct stream *source);
 
 #endif

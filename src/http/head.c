@@ -1,13 +1,15 @@
+/* Compares the head of a request, as received, with the headers that the library parsed from it. Reads only
+ * within the head, in one pass. */
 #include "http/head.h"
 
 #include <string.h>
 
-/* The first version that knows more than MHD_OPTION_STRICT_FOR_CLIENT's old meaning. */
+/* The first version in which MHD_OPTION_STRICT_FOR_CLIENT refuses such heads. */
 #define STRICT_LIBRARY "0.9.76"
 
 struct head_walk {
-    const char *at;  /* behind the last line that was as it should be; NULL: one was not */
-    const char *end; /* of the head, behind its empty line */
+    const char *at;  /* after the last valid line; NULL: a line was invalid */
+    const char *end; /* of the head, after its empty line */
 };
 
 bool http_head_library_is_strict(void)
@@ -15,7 +17,7 @@ bool http_head_library_is_strict(void)
     return strverscmp(MHD_get_version(), STRICT_LIBRARY) >= 0;
 }
 
-/* Behind the CR and LF at `at`, which are NULs by now; NULL when there are none. */
+/* Skips the CR and LF at `at`, which the library has replaced by NULs; NULL when there are none. */
 static const char *skip_line_end(const char *at, const char *end)
 {
     return end - at >= 2 && at[0] == '\0' && at[1] == '\0' ? at + 2 : NULL;
@@ -29,7 +31,7 @@ static bool value_is_clean(const char *value, size_t len)
     return true;
 }
 
-/* The line must stand where the last one ended. Nothing is read outside of the head. */
+/* The line must begin where the last one ended. Nothing is read outside the head. */
 static const char *walk_line(const struct head_walk *w, const char *name, size_t name_len, const char *value,
                              size_t value_len)
 {

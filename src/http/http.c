@@ -1,14 +1,13 @@
-/* The library on the loop.
+/* Drives libmicrohttpd from the loop.
  *
- * libmicrohttpd has an epoll descriptor of its own, which the loop watches. MHD_run() is called when
- * something is ready there, when the library's own timeout has come, and, deferred, after a connection was
- * resumed: the library does not look at resumed connections before it is run. One run may leave work behind
- * that needs no waiting (an answer is made in one and finished in the next); a second one in the same
- * callback takes most of it, and what is left then waits for the next turn, so that a busy library does not
- * hold up the loop.
+ * libmicrohttpd has its own epoll descriptor, which the loop watches. MHD_run() is called when something is
+ * ready there, when the library's timeout has expired, and, deferred, after a connection was resumed: the
+ * library processes resumed connections only in its next run. One run may leave work that needs no waiting
+ * (an answer is created in one run and finished in the next); a second run in the same callback does most of
+ * it, and the rest waits for the next turn, so that a busy library does not block the loop.
  *
- * A run that resumes connections walks all suspended ones, watches included: O(connections) a turn in which
- * something is answered late. */
+ * A run that resumes connections visits all suspended ones, watches included: O(connections) per turn in
+ * which a deferred answer is sent. */
 #include "http/http.h"
 
 #include <assert.h>
@@ -26,18 +25,18 @@
 
 #define HTTP_RUNS_A_CALL 2
 #define HTTP_OPTIONS_MAX 16
-/* Descriptors besides those of connections: the store's, the loop's, children. */
+/* Descriptors besides those of connections: store, loop, children. */
 #define HTTP_OTHER_DESCRIPTORS 256
-/* Connections that have been ended and are not gone yet; they are among the other descriptors. */
+/* Connections that have been ended and are not closed yet; they are among the other descriptors. */
 #define HTTP_ENDING_MAX 64
-/* Of a connection's memory, what the request line must leave for headers and answer. */
+/* Share of a connection's memory that the request line must leave for headers and answer. */
 #define HTTP_HEADERS_SHARE 4
 
 static void http_set_alarm(struct http *h, uint64_t ms)
 {
     uint64_t at_ns = loop_now_ns(h->loop) + ms * NS_PER_MS;
 
-    /* An alarm that is too early only makes the library look in vain, once. */
+    /* An alarm that is too early costs one unnecessary run. */
     if (!timer_is_armed(&h->alarm) || h->alarm.node.at_ns > at_ns)
         timer_arm(&h->alarm, at_ns);
 }
@@ -51,7 +50,7 @@ static void http_run(void *ctx)
     assert(!h->is_running);
     h->is_running = true;
     for (unsigned i = 0; i < HTTP_RUNS_A_CALL && has_timeout == MHD_YES && ms == 0; i++) {
-        (void)MHD_run(h->daemon); /* fails for daemons with threads only */
+        (void)MHD_run(h->daemon); /* fails only for daemons with threads */
         has_timeout = MHD_get_timeout(h->daemon, &ms);
     }
     h->is_running = false;
@@ -82,21 +81,22 @@ static void http_on_turn_end(void *ctx)
     fair_begin_turn(&h->fair);
 }
 
-static void http_on_said(void *ctx, const char *fmt, va_list args) __attribute__((format(printf, 2, 0)));
+static void http_on_library_error(void *ctx, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
-static void http_on_said(void *ctx, const char *fmt, va_list args)
+static void http_on_library_error(void *ctx, const char *fmt, va_list args)
 {
     struct http *h = ctx;
 
-    /* Later on it only speaks of what clients do, which is theirs. */
+    /* After the start the library reports only errors of clients. */
     if (h->daemon)
         return;
-    (void)vsnprintf(h->said, sizeof h->said, fmt, args); /* cut is fine */
-    h->said[strcspn(h->said, "\n")] = '\0';
+    (void)vsnprintf(h->library_error, sizeof h->library_error, fmt, args); /* truncation is acceptable */
+    h->library_error[strcspn(h->library_error, "\n")] = '\0';
 }
 
 struct option_list {
-    struct MHD_OptionItem items[HTTP_OPTIONS_MAX + 1]; /* ends with MHD_OPTION_END, which is zero */
+    struct MHD_OptionItem items[HTTP_OPTIONS_MAX + 1]; /* terminated by MHD_OPTION_END, which is zero */
     size_t count;
 };
 
@@ -104,15 +104,6 @@ static void add_option(struct option_list *l, enum MHD_OPTION option, intptr_t v
 {
     assert(l->count < HTTP_OPTIONS_MAX);
     l->items[l->count++] = (struct MHD_OptionItem){ option, value, (void *)(uintptr_t)pointer };
-}
-
-static void add_callbacks(struct option_list *l, struct http *h)
-{
-    add_option(l, MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)http_on_said,
-               h); /* first: for the others' complaints */
-    add_option(l, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)http_on_connection, h);
-    add_option(l, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)http_on_target, h);
-    add_option(l, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)http_on_completed, h);
 }
 
 static void add_tls(struct option_list *l, const struct http_options *o)
@@ -127,7 +118,7 @@ static void add_tls(struct option_list *l, const struct http_options *o)
 static unsigned connections_max(const struct http_options *o)
 {
     unsigned wanted = o->connections_max ? o->connections_max : HTTP_CONNECTIONS_MAX;
-    size_t allowed = socket_allow((size_t)wanted + HTTP_OTHER_DESCRIPTORS);
+    size_t allowed = socket_raise_fd_limit((size_t)wanted + HTTP_OTHER_DESCRIPTORS);
 
     if (allowed >= (size_t)wanted + HTTP_OTHER_DESCRIPTORS)
         return wanted;
@@ -135,8 +126,8 @@ static unsigned connections_max(const struct http_options *o)
                                                         : HTTP_OTHER_DESCRIPTORS;
 }
 
-/* Divides the connections among strangers and others. Returns the library's limit: connections that have been
- * ended and are not gone yet count there, too, so that it is above both. */
+/* Divides the connections between strangers and others. Returns the library's limit, which is higher than
+ * both: connections that have been ended and are not closed yet count there too. */
 static unsigned http_share_connections(struct http *h, unsigned total)
 {
     unsigned share = total / HTTP_STRANGERS_SHARE;
@@ -148,7 +139,7 @@ static unsigned http_share_connections(struct http *h, unsigned total)
     return h->known_max + h->strangers_max + HTTP_ENDING_MAX;
 }
 
-/* fd is the library's from here on, whether it starts or not. */
+/* The library owns fd from here on, whether it starts or not. */
 static int http_start(struct http *h, const struct http_options *o, int fd, struct error *err)
 {
     size_t memory_bytes = o->memory_bytes ? o->memory_bytes : HTTP_MEMORY_BYTES;
@@ -157,11 +148,15 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
     const union MHD_DaemonInfo *info;
     struct MHD_Daemon *daemon;
 
-    add_callbacks(&options, h);
+    /* First: receives the errors of the other options. */
+    add_option(&options, MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)http_on_library_error, h);
+    add_option(&options, MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)http_on_connection, h);
+    add_option(&options, MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)http_on_target, h);
+    add_option(&options, MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)http_on_completed, h);
     add_option(&options, MHD_OPTION_LISTEN_SOCKET, fd, NULL);
     add_option(&options, MHD_OPTION_CONNECTION_LIMIT, http_share_connections(h, connections_max(o)), NULL);
     add_option(&options, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory_bytes, NULL);
-    /* Of inactivity; catches who does not read. The other limits are in conn.c. */
+    /* Limit of inactivity, for clients that do not read. The other limits are in conn.c. */
     add_option(&options, MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)((h->idle_ms_max + 999) / 1000), NULL);
     if (http_head_library_is_strict())
         add_option(&options, MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL);
@@ -175,7 +170,7 @@ static int http_start(struct http *h, const struct http_options *o, int fd, stru
     daemon = MHD_start_daemon(flags, /* port= */ 0, /* accept policy: */ NULL, NULL, http_on_request, h,
                               MHD_OPTION_ARRAY, options.items, MHD_OPTION_END);
     if (!daemon)
-        return error_set(err, ERR_INTERNAL, "cannot start the HTTP server: %s", h->said);
+        return error_set(err, ERR_INTERNAL, "cannot start the HTTP server: %s", h->library_error);
     h->daemon = daemon;
     info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
     return fd_watch_start(h->loop, info->epoll_fd, FD_READ, http_on_ready, h, &h->watch, err);
@@ -192,9 +187,7 @@ static int http_listen_and_start(struct http *h, const struct http_options *o, s
             return r;
     }
     r = socket_listen(o->address, h->address, &fd, err);
-    if (r < 0)
-        return r;
-    return http_start(h, o, fd, err);
+    return r < 0 ? r : http_start(h, o, fd, err);
 }
 
 int http_new(const struct http_options *o, struct http **ret, struct error *err)
@@ -219,7 +212,7 @@ int http_new(const struct http_options *o, struct http **ret, struct error *err)
     TAILQ_INIT(&h->holders);
     TAILQ_INIT(&h->strangers);
     timer_init(&h->stalled, h->loop, http_on_stalled, h);
-    deferred_init(&h->relieve, h->loop, http_on_too_much, h);
+    deferred_init(&h->enforce_limits, h->loop, http_on_too_much, h);
     timer_init(&h->alarm, h->loop, http_run, h);
     deferred_init(&h->run, h->loop, http_run, h);
     deferred_init(&h->run_fair, h->loop, http_on_fair, h);
@@ -242,16 +235,16 @@ struct http *http_free(struct http *h)
         return NULL;
     assert(!h->is_running);
     (void)fd_watch_stop(h->watch);
-    /* The library ends connections, but none that is suspended. */
+    /* The library cannot end a suspended connection. */
     TAILQ_FOREACH(c, &h->conns, link)
-    if (c->is_suspended)
-        http_conn_resume(c);
+        if (c->is_suspended)
+            http_conn_resume(c);
     MHD_stop_daemon(h->daemon);
     assert(TAILQ_EMPTY(&h->conns));
     loop_remove_before_sleep(h->loop, &h->on_turn);
     loop_undefer(&h->run);
     loop_undefer(&h->run_fair);
-    loop_undefer(&h->relieve);
+    loop_undefer(&h->enforce_limits);
     timer_disarm(&h->alarm);
     (void)tls_identity_unref(h->identity);
     timer_disarm(&h->stalled);
@@ -287,11 +280,11 @@ void http_quiesce(struct http *h)
     if (h->is_quiet)
         return;
     h->is_quiet = true;
-    fd = MHD_quiesce_daemon(h->daemon); /* the listening socket is ours again */
-    closep(&fd);
+    fd = MHD_quiesce_daemon(h->daemon); /* returns the listening socket to us */
+    fd_closep(&fd);
     TAILQ_FOREACH(c, &h->conns, link)
-    if (!c->exchange)
-        http_conn_end(c);
+        if (!c->exchange)
+            http_conn_end(c);
 }
 
 unsigned http_connections(const struct http *h)

@@ -1,7 +1,7 @@
-/* One HTTP request and its answer, as a handler (http.h) sees them.
+/* One HTTP request and its answer, as the handler (http.h) sees them.
  *
  * A request is complete when the handler gets it: its body is in memory. The handler answers once, at once or
- * at any later time, and must not touch the request afterwards. An answer is either whole or a stream. */
+ * later, and must not touch the request afterwards. An answer is either whole or a stream. */
 #ifndef BERTH_HTTP_MESSAGE_H
 #define BERTH_HTTP_MESSAGE_H
 
@@ -13,7 +13,7 @@
 #include "http/stream.h"
 #include "io/socket.h"
 
-/* Of the body of a request. */
+/* Limit of the body of a request. */
 #define HTTP_BODY_BYTES_MAX ((size_t)3 << 20)
 
 enum http_method {
@@ -26,10 +26,10 @@ enum http_method {
     HTTP_OTHER,
 };
 
-/* The subject of a client certificate that the client CA has signed. */
+/* The subject of a client certificate that was signed by the client CA. */
 struct peer {
     const char *common_name;
-    const char *const *organizations; /* ends with NULL */
+    const char *const *organizations; /* NULL-terminated */
 };
 
 struct http_request {
@@ -40,17 +40,17 @@ struct http_request {
     bool is_tls;
     bool peer_is_invalid;      /* the client certificate is not valid for the client CA: there is no peer */
     const struct peer *peer;   /* NULL: none */
-    struct socket_ip local_ip; /* the address that the client connected to */
-    /* The handler's own. release(), unless it is NULL, is called with it once: after the answer, or when the
-     * client left before the request was served. */
+    struct socket_ip local_ip; /* the local address of the connection */
+    /* The handler's data. release(), unless it is NULL, is called with it once: after the answer, or when the
+     * client disconnected before the request was served. */
     void *work;
     void (*release)(void *work);
 };
 
 typedef void http_header_fn(void *ctx, struct str name, struct str value);
 
-/* The first value of a request header, in any case of letters; .s is NULL when there is none. Headers are
- * there until the answer, or until http_free(). */
+/* The first value of a request header, case-insensitive; .s is NULL when there is none. Headers are valid
+ * until the answer, or until http_free(). */
 struct str http_request_header(const struct http_request *r, const char *name);
 /* Every request header, in the order received. */
 void http_request_each_header(const struct http_request *r, http_header_fn *fn, void *ctx);
@@ -65,12 +65,13 @@ struct http_answer {
     const char *content_type; /* NULL: none */
     const struct http_header *headers;
     size_t headers_count;
-    struct buf *body;      /* its bytes are taken; NULL: empty */
-    struct stream *stream; /* in place of a body; taken */
-    bool client_is_known;  /* the connection no longer counts as a stranger's (http.h) */
+    struct buf *body;      /* takes its bytes; NULL: empty */
+    struct stream *stream; /* instead of a body; taken */
+    bool
+        client_is_known; /* the client has authenticated: the connection is no longer a stranger's (http.h) */
 };
 
-/* Sends the answer. Releases the request; what `a` points to is read before that. */
+/* Sends the answer. Releases the request after everything that `a` points to has been read. */
 void http_answer(struct http_request *r, const struct http_answer *a);
 
 #endif

@@ -1,3 +1,4 @@
+/* Query parameters and percent-decoding into an arena. O(length). */
 #include "http/params.h"
 
 #include <strings.h>
@@ -13,7 +14,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* The byte that `%41` at the beginning of s stands for; -1 when it is none. */
+/* The byte that `%41` at the beginning of s encodes; -1 when s does not begin with an escape. */
 static int escaped_byte(struct str s)
 {
     int high = s.len >= 3 ? hex_digit(s.s[1]) : -1;
@@ -42,7 +43,7 @@ int percent_decode(struct str text, bool plus_is_blank, struct arena *a, struct 
             c = ' ';
         }
         if (c == '\0')
-            return error_set(err, ERR_BAD_REQUEST, "the URL holds a NUL byte");
+            return error_set(err, ERR_BAD_REQUEST, "the URL contains a NUL byte");
         out[len++] = (char)c;
     }
     out[len] = '\0';

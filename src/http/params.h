@@ -1,4 +1,4 @@
-/* The parameters behind the question mark of a request. */
+/* The query parameters of a request. */
 #ifndef BERTH_HTTP_PARAMS_H
 #define BERTH_HTTP_PARAMS_H
 
@@ -21,13 +21,13 @@ struct params {
     size_t count;
 };
 
-/* Decodes `a=b&c=d`; `+` is a blank. What cannot be decoded is passed over, as Go passes it over. */
+/* Decodes `a=b&c=d`; `+` is a blank. Parameters that cannot be decoded are skipped, as Go does. */
 int params_parse(struct str query, struct arena *a, struct params *ret, struct error *err);
 
-/* The first value; an empty slice (with s not NULL for "name=" and s NULL when it is not there). */
+/* The first value; an empty slice with s not NULL for "name=", with s NULL when the parameter is absent. */
 struct str params_get(const struct params *p, const char *name);
-/* False when it is absent, "0" or "false", in any case; anything else is true, also a name without a value.
- */
+/* False when the parameter is absent, "0" or "false" (case-insensitive); true otherwise, also for a name
+ * without a value. */
 bool params_bool(const struct params *p, const char *name);
 /* fallback when absent or empty; `strconv.ParseInt: parsing "abc": invalid syntax`. */
 int params_int(const struct params *p, const char *name, int64_t fallback, int64_t *ret, struct error *err);

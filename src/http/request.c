@@ -1,13 +1,12 @@
-/* From what the library has read to a request.
+/* Builds a request from what the library has read.
  *
- * The library decodes paths and takes queries apart in place; the handler wants both as they were sent, so
- * the target is copied when the request line has come. It is lenient in what it accepts: what could be read
- * in more than one way (two lengths, a length and chunks, blanks in names, lines without CRLF) is refused
- * here.
+ * The library decodes paths and splits queries in place; the handler needs both as they were sent, so the
+ * target is copied when the request line was read. The library is lenient: what could be parsed in more than
+ * one way (two lengths, a length and chunks, blanks in names, lines without CRLF) is refused here.
  *
- * The life of an exchange: the request's line comes (http_on_target), its headers and body (http_on_request),
- * it waits for its turn (fair), it is with the handler, the answer is sent, it is over (http_on_completed).
- */
+ * The life of an exchange: the request line is read (http_on_target), then headers and body
+ * (http_on_request); it is queued (fair), then with the handler; the answer is sent; it ends
+ * (http_on_completed). */
 #include "http/http_int.h"
 
 #include <assert.h>
@@ -18,7 +17,7 @@
 #include "http/head.h"
 #include "http/tls.h"
 
-/* Blanks and control characters: the library takes the last blank for the end of the target. */
+/* Blanks and control characters: the library takes the last blank as the end of the target. */
 static bool target_is_clean(const char *target)
 {
     for (const char *at = target; *at; at++)
@@ -30,30 +29,30 @@ static bool target_is_clean(const char *target)
 static struct http_exchange *exchange_new(struct http_conn *c, const char *target)
 {
     size_t len = strlen(target);
-    struct http_exchange *x = calloc(1, sizeof *x + len + 1);
+    struct http_exchange *exchange = calloc(1, sizeof *exchange + len + 1);
 
-    if (!x)
+    if (!exchange)
         return NULL;
-    memcpy(x->target, target, len);
-    x->request.target = (struct str){ x->target, len };
-    buf_init(&x->body, HTTP_BODY_BYTES_MAX);
-    x->conn = c;
-    return x;
+    memcpy(exchange->target, target, len);
+    exchange->request.target = (struct str){ exchange->target, len };
+    buf_init(&exchange->body, HTTP_BODY_BYTES_MAX);
+    exchange->conn = c;
+    return exchange;
 }
 
-void http_exchange_release(struct http_exchange *x)
+void http_exchange_release(struct http_exchange *exchange)
 {
-    if (x->request.release)
-        x->request.release(TAKE(x->request.work));
-    x->request.release = NULL;
+    if (exchange->request.release)
+        exchange->request.release(TAKE(exchange->request.work));
+    exchange->request.release = NULL;
 }
 
-void http_exchange_free(struct http_exchange *x)
+void http_exchange_free(struct http_exchange *exchange)
 {
-    http_exchange_release(x);
-    buf_done(&x->body);
-    (void)peer_free(x->peer);
-    free(x);
+    http_exchange_release(exchange);
+    buf_done(&exchange->body);
+    (void)peer_free(exchange->peer);
+    free(exchange);
 }
 
 void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd)
@@ -65,11 +64,11 @@ void *http_on_target(void *ctx, const char *target, struct MHD_Connection *mhd)
     if (!c)
         return NULL;
     assert(!c->exchange);
-    if (c->is_known) /* the first one's time has been running since the connection began */
+    if (c->is_identified) /* the deadline of the first request started with the connection */
         http_conn_set_deadline(c, h->request_ms_max);
     c->exchange = exchange_new(c, target);
-    /* The library is about to make a record of each argument. A long list of them exhausts its memory, and
-     * then it neither answers nor closes. The line is its own to write in: let there be no arguments. */
+    /* The library is about to create a record per argument. A long list of them exhausts its memory, and then
+     * it neither answers nor closes. It parses the line in place: cutting it here leaves no arguments. */
     if (query)
         query[1] = '\0';
     return c->exchange;
@@ -129,7 +128,7 @@ static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const cha
         f->hosts++;
     } else if (strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0) {
         f->lengths++;
-        (void)str_to_uint64((struct str){ value, value_len }, &f->length); /* the library has read it, too */
+        (void)str_to_uint64((struct str){ value, value_len }, &f->length); /* the library has parsed it too */
     } else if (strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0) {
         f->encodings++;
         f->is_chunked = strcasecmp(value, "chunked") == 0;
@@ -139,13 +138,13 @@ static enum MHD_Result note_header(void *ctx, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-/* 0, or the status of a refusal and why. */
-static unsigned find_fault(const struct http_exchange *x, const struct head_facts *f, const char *version,
-                           const char **ret_text)
+/* 0, or the status of a refusal and its reason. */
+static unsigned find_fault(const struct http_exchange *exchange, const struct head_facts *f,
+                           const char *version, const char **ret_text)
 {
     bool is_1_0 = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
-    if (x->request.target.len > x->conn->http->target_bytes_max) {
+    if (exchange->request.target.len > exchange->conn->http->target_bytes_max) {
         *ret_text = "414 URI Too Long\n";
         return MHD_HTTP_URI_TOO_LONG;
     }
@@ -166,25 +165,25 @@ static unsigned find_fault(const struct http_exchange *x, const struct head_fact
     return MHD_HTTP_BAD_REQUEST;
 }
 
-/* Of the user, not of the connection nor of anything else that a client can have many of. */
-static uint64_t flow_of(struct http_exchange *x)
+/* A hash of the user, not of the connection or of anything else that a client can have many of. */
+static uint64_t flow_of(struct http_exchange *exchange)
 {
-    const struct http *h = x->conn->http;
+    const struct http *h = exchange->conn->http;
 
-    return h->identify ? siphash13(h->seed, str_of(h->identify(h->ctx, &x->request))) : 0;
+    return h->identify ? siphash_hash(h->seed, str_of(h->identify(h->ctx, &exchange->request))) : 0;
 }
 
-/* Gives the request to the handler, now or when its turn comes. */
-static enum MHD_Result request_submit(struct http_exchange *x)
+/* Passes the request to the handler, now or when its turn comes. */
+static enum MHD_Result request_submit(struct http_exchange *exchange)
 {
-    struct http_conn *c = x->conn;
+    struct http_conn *c = exchange->conn;
     struct http *h = c->http;
 
-    x->request.body = buf_str(&x->body);
+    exchange->request.body = buf_str(&exchange->body);
     http_conn_set_deadline(c, UINT64_MAX);
-    if (fair_submit(&h->fair, &x->turn, flow_of(x)))
+    if (fair_submit(&h->fair, &exchange->turn, flow_of(exchange)))
         loop_defer(&h->run_fair);
-    if (!x->is_answered)
+    if (!exchange->is_answered)
         http_conn_suspend(c);
     return MHD_YES;
 }
@@ -192,10 +191,10 @@ static enum MHD_Result request_submit(struct http_exchange *x)
 void http_on_turn(void *ctx, struct fair_item *item)
 {
     struct http *h = ctx;
-    struct http_exchange *x = CONTAINER_OF(item, struct http_exchange, turn);
+    struct http_exchange *exchange = CONTAINER_OF(item, struct http_exchange, turn);
 
-    x->is_served = true;
-    h->serve(h->ctx, &x->request);
+    exchange->is_served = true;
+    h->serve(h->ctx, &exchange->request);
 }
 
 /* The request is answered without its body: that is too large, and the client either has not begun to send it
@@ -205,86 +204,86 @@ static bool body_exceeds_limit(const struct head_facts *f)
     return f->length > HTTP_BODY_BYTES_MAX && (f->expects_continue || f->length > HTTP_DROP_BYTES_MAX);
 }
 
-/* Texts end at a NUL for the library. In its memory the version stands behind the target, a blank between. */
-static bool target_is_whole(const struct http_exchange *x, const char *url, const char *version)
+/* The library's texts end at a NUL. In its memory the version follows the target after one blank. */
+static bool target_is_whole(const struct http_exchange *exchange, const char *url, const char *version)
 {
-    return (uintptr_t)version - (uintptr_t)url == x->request.target.len + 1;
+    return (uintptr_t)version - (uintptr_t)url == exchange->request.target.len + 1;
 }
 
-static enum MHD_Result request_begin(struct http_exchange *x, const char *url, const char *method,
+static enum MHD_Result request_begin(struct http_exchange *exchange, const char *url, const char *method,
                                      const char *version)
 {
-    struct http_conn *c = x->conn;
+    struct http_conn *c = exchange->conn;
     struct head_facts facts = { 0 };
     const char *text = NULL;
     unsigned status;
 
-    x->is_begun = true;
-    http_conn_know(c);
+    exchange->is_begun = true;
+    http_conn_identify_peer(c);
     (void)MHD_get_connection_values_n(c->mhd, MHD_HEADER_KIND, note_header, &facts);
-    x->request.method = method_of(method);
-    x->request.is_tls = c->identity;
-    x->request.local_ip = c->local_ip;
-    x->request.peer = c->peer;
-    x->request.peer_is_invalid = c->peer_is_invalid;
-    facts.has_bad_target = !target_is_whole(x, url, version) || !target_is_clean(x->target);
+    exchange->request.method = method_of(method);
+    exchange->request.is_tls = c->identity;
+    exchange->request.local_ip = c->local_ip;
+    exchange->request.peer = c->peer;
+    exchange->request.peer_is_invalid = c->peer_is_invalid;
+    facts.has_bad_target = !target_is_whole(exchange, url, version) || !target_is_clean(exchange->target);
     facts.has_bad_line = !http_head_is_clean(c->mhd, method, version);
-    status = find_fault(x, &facts, version, &text);
+    status = find_fault(exchange, &facts, version, &text);
     if (status != 0)
         return http_refuse(c, status, text);
     if (!body_exceeds_limit(&facts))
         return MHD_YES;
-    x->request.body_is_too_large = true;
-    x->must_close = true;
-    return request_submit(x);
+    exchange->request.body_is_too_large = true;
+    exchange->must_close = true;
+    return request_submit(exchange);
 }
 
-static enum MHD_Result request_add_body(struct http_exchange *x, const char *data, size_t len)
+static enum MHD_Result request_add_body(struct http_exchange *exchange, const char *data, size_t len)
 {
-    if (!x->request.body_is_too_large && len > HTTP_BODY_BYTES_MAX - x->body.len) {
-        x->request.body_is_too_large = true;
-        x->must_close = true;
-        x->dropped_bytes = x->body.len;
-        buf_done(&x->body);
+    if (!exchange->request.body_is_too_large && len > HTTP_BODY_BYTES_MAX - exchange->body.len) {
+        exchange->request.body_is_too_large = true;
+        exchange->must_close = true;
+        exchange->dropped_bytes = exchange->body.len;
+        buf_done(&exchange->body);
     }
-    if (!x->request.body_is_too_large) {
-        buf_add(&x->body, data, len);
-        return x->body.failed ? MHD_NO : MHD_YES;
+    if (!exchange->request.body_is_too_large) {
+        buf_add(&exchange->body, data, len);
+        return exchange->body.failed ? MHD_NO : MHD_YES;
     }
-    x->dropped_bytes += len;
-    return x->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
+    exchange->dropped_bytes += len;
+    return exchange->dropped_bytes <= HTTP_DROP_BYTES_MAX ? MHD_YES : MHD_NO;
 }
 
 enum MHD_Result http_on_request(void *ctx, struct MHD_Connection *mhd, const char *url, const char *method,
                                 const char *version, const char *data, size_t *len, void **request_ctx)
 {
-    struct http_exchange *x = *request_ctx;
+    struct http_exchange *exchange = *request_ctx;
     size_t data_len = *len;
 
     (void)ctx;
     (void)mhd;
-    if (!x)
-        return MHD_NO; /* there was no memory for it */
+    if (!exchange)
+        return MHD_NO; /* out of memory */
     *len = 0;
-    if (!x->is_begun)
-        return request_begin(x, url, method, version);
+    if (!exchange->is_begun)
+        return request_begin(exchange, url, method, version);
     if (data_len > 0)
-        return request_add_body(x, data, data_len);
-    if (x->is_served)
+        return request_add_body(exchange, data, data_len);
+    if (exchange->is_served)
         return MHD_NO; /* the library had no memory for the answer */
-    return request_submit(x);
+    return request_submit(exchange);
 }
 
-void http_exchange_leave(struct http_conn *c)
+void http_exchange_detach(struct http_conn *c)
 {
-    struct http_exchange *x = TAKE(c->exchange);
+    struct http_exchange *exchange = TAKE(c->exchange);
 
-    fair_cancel(&c->http->fair, &x->turn);
-    if (x->is_served && !x->is_answered) {
-        x->conn = NULL;
-        x->peer = TAKE(c->peer); /* the request points to it */
+    fair_cancel(&c->http->fair, &exchange->turn);
+    if (exchange->is_served && !exchange->is_answered) {
+        exchange->conn = NULL;
+        exchange->peer = TAKE(c->peer); /* the request refers to it */
     } else {
-        http_exchange_free(x);
+        http_exchange_free(exchange);
     }
 }
 
@@ -299,9 +298,9 @@ void http_on_completed(void *ctx, struct MHD_Connection *mhd, void **request_ctx
     if (!c || !c->exchange)
         return;
     http_conn_hold(c, 0);
-    http_exchange_leave(c);
+    http_exchange_detach(c);
     if (h->is_quiet)
-        http_conn_end(c); /* a stream that began before could not say `Connection: close` */
+        http_conn_end(c); /* a stream that had begun could not send `Connection: close` */
     else
         http_conn_set_deadline(c, c->is_stranger ? h->stranger_ms_max : h->idle_ms_max);
 }

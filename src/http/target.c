@@ -1,8 +1,10 @@
+/* Splits the target of a request into path segments and parameters. Dots are resolved after percent-decoding,
+ * so that an encoded ".." is resolved too. */
 #include "http/target.h"
 
 #include <string.h>
 
-/* Splits a decoded path; "." goes nowhere and ".." one back, empty segments do not count. */
+/* Splits a decoded path; "." is skipped, ".." removes a segment, empty segments do not count. */
 static int target_split(struct str path, struct http_target *t, struct error *err)
 {
     t->segments_count = 0;
@@ -22,7 +24,7 @@ static int target_split(struct str path, struct http_target *t, struct error *er
     return 0;
 }
 
-/* len: of the path before it was split, which is no shorter than what is left of it. */
+/* len: of the path before it was split, which is at least as long as the result. */
 static int target_join(struct http_target *t, size_t len, struct arena *a, struct error *err)
 {
     char *at = arena_alloc(a, len + 1);
@@ -47,7 +49,7 @@ int http_target_parse(struct str target, struct arena *a, struct http_target *re
     int r;
 
     if (path.len == 0 || path.s[0] != '/')
-        return error_set(err, ERR_BAD_REQUEST, "the request's target is not a path");
+        return error_set(err, ERR_BAD_REQUEST, "the request target is not a path");
     r = percent_decode(path, /* plus_is_blank= */ false, a, &decoded, err);
     if (r == 0)
         r = target_split(decoded, ret, err);

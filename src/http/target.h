@@ -1,4 +1,4 @@
-/* The target of a request: its path taken apart, and its parameters. */
+/* The target of a request: the segments of its path, and its parameters. */
 #ifndef BERTH_HTTP_TARGET_H
 #define BERTH_HTTP_TARGET_H
 
@@ -18,7 +18,7 @@ struct http_target {
     struct params params;
 };
 
-/* Texts of the result are in the arena. ERR_BAD_REQUEST for a target that is no path. */
+/* Texts of the result are in the arena. ERR_BAD_REQUEST for a target that is not a path. */
 int http_target_parse(struct str target, struct arena *a, struct http_target *ret, struct error *err);
 
 #endif

@@ -1,3 +1,4 @@
+/* A complete text as a stream: pull() copies the next bytes, and never waits. */
 #include "http/text_stream.h"
 
 #include <stdint.h>

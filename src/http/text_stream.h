@@ -1,4 +1,4 @@
-/* A text that is there already, as a stream: for answers that are long but made at once. */
+/* A complete text as a stream: for answers that are long but produced at once. */
 #ifndef BERTH_HTTP_TEXT_STREAM_H
 #define BERTH_HTTP_TEXT_STREAM_H
 
@@ -6,7 +6,7 @@
 
 #include "http/stream.h"
 
-/* Takes text, which came from malloc, on failure (NULL: no memory) too. */
+/* Takes ownership of text, which came from malloc, also on failure (NULL: out of memory). */
 struct stream *text_stream_new_take(char *text, size_t len);
 
 #endif

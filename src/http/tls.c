@@ -1,3 +1,5 @@
+/* TLS credentials of the server and client certificates of its peers, with GnuTLS. An identity is immutable
+ * and reference-counted, so that sessions keep theirs when it is replaced. */
 #include "http/tls.h"
 
 #include <gnutls/gnutls.h>
@@ -12,15 +14,15 @@
 #include "http/message.h"
 #include "io/socket.h"
 
-/* More organizations than any certificate of a sane CA has. */
+/* More organizations than any reasonable certificate has. */
 #define TLS_ORGANIZATIONS_MAX 64
 #define TLS_PEER_BYTES_MAX 65536
 #define TLS_NAME_BYTES 1024
-/* Of a request in plain HTTP, what is read before its answer. */
+/* How much of a request in plain HTTP is read before it is answered. */
 #define TLS_PLAIN_BYTES_MAX 16384
 
 struct peer_box {
-    struct peer peer; /* the first member: what is handed out */
+    struct peer peer; /* the first member: callers get a pointer to it */
     struct arena texts;
 };
 
@@ -65,7 +67,7 @@ static int set_material(struct tls_identity *i, const char *key_pem, const char 
     r = gnutls_certificate_set_x509_trust_mem(i->credentials, &ca, GNUTLS_X509_FMT_PEM);
     if (r <= 0)
         return error_set(err, ERR_INVALID, "client CA: %s",
-                         r < 0 ? gnutls_strerror(r) : "there is no certificate in it");
+                         r < 0 ? gnutls_strerror(r) : "no certificate found");
     return 0;
 }
 
@@ -111,7 +113,7 @@ static void answer_plain_http(int fd)
 
     /* A connection that is closed with unread bytes is reset, and the client may lose the answer. */
     (void)socket_read(fd, rest, sizeof rest);
-    (void)socket_write(fd, answer, sizeof answer - 1); /* it fits into the empty buffer of a new connection */
+    (void)socket_write(fd, answer, sizeof answer - 1); /* fits into the empty buffer of a new connection */
 }
 
 static ssize_t on_pull(gnutls_transport_ptr_t ptr, void *to, size_t len)
@@ -125,7 +127,7 @@ static ssize_t on_pull(gnutls_transport_ptr_t ptr, void *to, size_t len)
     if (!looks_like_http((struct str){ to, (size_t)n }))
         return n;
     answer_plain_http(e->fd);
-    return 0; /* the end, before a handshake */
+    return 0; /* end of file before a handshake */
 }
 
 void tls_entry_use(struct tls_entry *e, int fd, void *session)
@@ -138,7 +140,7 @@ void tls_entry_use(struct tls_entry *e, int fd, void *session)
     gnutls_transport_set_pull_function(session, on_pull);
 }
 
-/* One name of the subject into the arena; *ret is NULL when there is no such name at this index. */
+/* Copies one name of the subject into the arena; *ret is NULL when there is no such name at this index. */
 static int copy_name(gnutls_x509_crt_t cert, const char *oid, unsigned index, struct arena *a,
                      const char **ret, struct error *err)
 {
@@ -150,10 +152,10 @@ static int copy_name(gnutls_x509_crt_t cert, const char *oid, unsigned index, st
         *ret = NULL;
         return 0;
     }
-    /* "admin\0.example.com" is nobody: whoever signed it may have read it to its end. GnuTLS writes what it
-     * takes for no text as '#' and hexadecimal digits. */
+    /* A name like "admin\0.example.com" is refused: its signer may have read it to its end. GnuTLS returns
+     * values that it does not regard as text as '#' and hexadecimal digits. */
     if (r < 0 || memchr(text, '\0', len) || (len > 0 && text[0] == '#'))
-        return error_set(err, ERR_DENIED, "client certificate: its subject cannot be read");
+        return error_set(err, ERR_DENIED, "client certificate: cannot read the subject");
     *ret = arena_dup(a, (struct str){ text, len });
     return *ret ? 0 : error_no_memory(err);
 }
@@ -165,7 +167,7 @@ static int read_organizations(gnutls_x509_crt_t cert, struct peer_box *b, struct
 
     if (!names)
         return error_no_memory(err);
-    b->peer.organizations = names; /* zeroed: it ends with NULL from the beginning */
+    b->peer.organizations = names; /* zeroed: NULL-terminated from the beginning */
     for (unsigned i = 0; i < TLS_ORGANIZATIONS_MAX && r == 0; i++) {
         r = copy_name(cert, GNUTLS_OID_X520_ORGANIZATION_NAME, i, &b->texts, &names[i], err);
         if (r == 0 && !names[i])
@@ -182,11 +184,11 @@ static int read_subject(const gnutls_datum_t *der, struct peer_box *b, struct er
     if (gnutls_x509_crt_init(&cert) < 0)
         return error_no_memory(err);
     if (gnutls_x509_crt_import(cert, der, GNUTLS_X509_FMT_DER) < 0)
-        r = error_set(err, ERR_DENIED, "client certificate: it cannot be read");
+        r = error_set(err, ERR_DENIED, "client certificate: cannot be parsed");
     else
         r = copy_name(cert, GNUTLS_OID_X520_COMMON_NAME, 0, &b->texts, &b->peer.common_name, err);
     if (r == 0 && (!b->peer.common_name || b->peer.common_name[0] == '\0'))
-        r = error_set(err, ERR_DENIED, "client certificate: it has no common name");
+        r = error_set(err, ERR_DENIED, "client certificate: no common name");
     if (r == 0)
         r = read_organizations(cert, b, err);
     gnutls_x509_crt_deinit(cert);
@@ -204,12 +206,12 @@ static int verify_chain(gnutls_session_t session, struct error *err)
     gnutls_datum_t words = { 0 };
 
     if (gnutls_certificate_verify_peers(session, &wanted, 1, &status) < 0)
-        return error_set(err, ERR_DENIED, "client certificate: it cannot be verified");
+        return error_set(err, ERR_DENIED, "client certificate: cannot be verified");
     if (status == 0)
         return 0;
     (void)gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &words, 0);
     (void)error_set(err, ERR_DENIED, "client certificate: %s",
-                    words.data ? (const char *)words.data : "it is not valid");
+                    words.data ? (const char *)words.data : "not valid");
     gnutls_free(words.data);
     return -ERR_DENIED;
 }

@@ -1,3 +1,5 @@
+/* X.509 certificates with GnuTLS: creation, PEM in and out, comparison. A certificate is created in steps
+ * that return GnuTLS codes; cert_new() turns the first failure into an error. */
 #include "io/certs.h"
 
 #include <arpa/inet.h>
@@ -36,7 +38,7 @@ static int cert_alloc(struct cert **ret, struct error *err)
     return 0;
 }
 
-/* --- Making. These return GnuTLS' codes: cert_new() turns the first failure into an error. --- */
+/* --- Creation. These return GnuTLS codes; cert_new() turns the first failure into an error. --- */
 
 static int set_serial(gnutls_x509_crt_t x, struct error *err)
 {
@@ -46,10 +48,10 @@ static int set_serial(gnutls_x509_crt_t x, struct error *err)
 
     if (r < 0)
         return r;
-    serial[0] &= 0x7F; /* a positive number */
-    serial[0] |= 0x40; /* that keeps its length */
+    serial[0] &= 0x7F; /* positive */
+    serial[0] |= 0x40; /* and of fixed length */
     code = gnutls_x509_crt_set_serial(x, serial, sizeof serial);
-    return code < 0 ? tls_error(err, code, "number a certificate") : 0;
+    return code < 0 ? tls_error(err, code, "set the serial number of a certificate") : 0;
 }
 
 static int set_subject(gnutls_x509_crt_t x, const struct cert_request *q)
@@ -83,7 +85,8 @@ static int set_use(gnutls_x509_crt_t x, enum cert_use use)
     int code;
 
     if (use == CERT_AUTHORITY) {
-        code = gnutls_x509_crt_set_basic_constraints(x, 1, 0); /* signs leaves, no further authority */
+        code = gnutls_x509_crt_set_basic_constraints(
+            x, 1, 0); /* signs end certificates only, no further authorities */
         return code < 0 ? code : gnutls_x509_crt_set_key_usage(x, GNUTLS_KEY_KEY_CERT_SIGN);
     }
     code = gnutls_x509_crt_set_basic_constraints(x, 0, -1);
@@ -92,7 +95,7 @@ static int set_use(gnutls_x509_crt_t x, enum cert_use use)
     return code < 0 ? code : gnutls_x509_crt_set_key_purpose_oid(x, purpose, 0);
 }
 
-/* The names by which a chain finds its next link. */
+/* Key identifiers, by which a verifier finds the issuer in a chain. */
 static int set_key_ids(gnutls_x509_crt_t x, const struct key *key, const struct key *issuer_key)
 {
     unsigned char id[CERT_KEY_ID_BYTES];
@@ -107,7 +110,7 @@ static int set_key_ids(gnutls_x509_crt_t x, const struct key *key, const struct 
     return code < 0 ? code : gnutls_x509_crt_set_authority_key_id(x, id, len);
 }
 
-static int fill_in(gnutls_x509_crt_t x, const struct cert_request *q, const struct key *key)
+static int fill_certificate(gnutls_x509_crt_t x, const struct cert_request *q, const struct key *key)
 {
     int code = gnutls_x509_crt_set_version(x, 3);
 
@@ -136,12 +139,12 @@ int cert_from_pem(struct str pem, struct cert **ret, struct error *err)
     if (r < 0)
         return r;
     if (pem.len > CERT_PEM_BYTES_MAX)
-        return error_set(err, ERR_INVALID, "it is too large to be a certificate");
+        return error_set(err, ERR_INVALID, "too large for a certificate");
     code = gnutls_x509_crt_import(c->x509, &datum, GNUTLS_X509_FMT_PEM);
     if (code == GNUTLS_E_MEMORY_ERROR)
         return error_no_memory(err);
     if (code < 0)
-        return error_set(err, ERR_INVALID, "it holds no certificate: %s", gnutls_strerror(code));
+        return error_set(err, ERR_INVALID, "no certificate found: %s", gnutls_strerror(code));
     *ret = TAKE(c);
     return 0;
 }
@@ -156,7 +159,7 @@ int cert_to_pem(const struct cert *c, struct buf *out, struct error *err)
     return tls_add_datum(out, &pem, "certificate", err);
 }
 
-/* --- Putting it together --- */
+/* --- Creating and parsing --- */
 
 int cert_new(const struct cert_request *q, const struct key *key, const struct cert *issuer,
              const struct key *issuer_key, struct cert **ret, struct error *err)
@@ -171,20 +174,20 @@ int cert_new(const struct cert_request *q, const struct key *key, const struct c
         r = set_serial(c->x509, err);
     if (r < 0)
         return r;
-    code = fill_in(c->x509, q, key);
+    code = fill_certificate(c->x509, q, key);
     if (code >= 0)
         code = set_key_ids(c->x509, key, signer);
     if (code >= 0)
         code = gnutls_x509_crt_privkey_sign(c->x509, issuer ? issuer->x509 : c->x509, signer->private,
                                             GNUTLS_DIG_SHA256, 0);
     if (code < 0)
-        return tls_error(err, code, "make a certificate");
-    /* GnuTLS answers questions about names only of a certificate it has read */
+        return tls_error(err, code, "create a certificate");
+    /* GnuTLS can match names only in a certificate that it has parsed. */
     r = cert_to_pem(c, &pem, err);
     return r < 0 ? r : cert_from_pem(buf_str(&pem), ret, err);
 }
 
-/* --- Asking --- */
+/* --- Queries --- */
 
 int64_t cert_valid_from(const struct cert *c)
 {

@@ -1,10 +1,11 @@
+/* The system's clocks. Reading them does not enter the kernel (vDSO), except for the CPU time of a thread. */
 #include "io/clock.h"
 
 #include <stddef.h>
 #include <time.h>
 
-/* clock_gettime() cannot fail for these clocks with a valid pointer. The first goes on while the machine
- * sleeps: whoever held a lease before must find out that it has run out. */
+/* clock_gettime() cannot fail for these clocks with a valid pointer. CLOCK_BOOTTIME also counts while the
+ * machine is suspended: the holder of a lease must notice after a resume that the lease has expired. */
 static uint64_t system_mono_ns(void *ctx)
 {
     struct timespec ts;

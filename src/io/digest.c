@@ -1,3 +1,4 @@
+/* SHA-256 digests with GnuTLS, as lowercase hex. O(length). */
 #include "io/digest.h"
 
 #include <stdint.h>

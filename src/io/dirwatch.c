@@ -1,3 +1,8 @@
+/* Directory watches on inotify, one instance per watch.
+ *
+ * Besides the directory, every directory above it is watched, since inotify does not report that a parent was
+ * renamed. Events of one turn are collected, at most DIRWATCH_READS_MAX reads and DIRWATCH_NAMES_MAX names,
+ * and reported without duplicates. After GONE nothing is reported. */
 #include "io/dirwatch.h"
 
 #include <assert.h>
@@ -13,23 +18,24 @@
 
 #include "io/file.h"
 #include "io/loop_int.h"
+#include "io/sys.h"
 
 #define DIRWATCH_MASK                                                                                    \
     (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | \
      IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK)
-/* Of the directories above only what may put the directory out of its place. */
+/* For the directories above: only events that may move the directory to another path. */
 #define DIRWATCH_ABOVE_MASK \
     (IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 #define DIRWATCH_ABOVE_MAX 32
-/* Of a directory above one that is awaited: what may bring the next one on the way. */
+/* For a directory above an awaited one: events that may create the next directory on the path. */
 #define DIRWATCH_AWAIT_MASK (IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
-/* How often directories may come or go between the look for them and the watch. */
+/* Retries when directories appear or disappear between the check and the watch. */
 #define DIRWATCH_TRIES_MAX 16
 #define DIRWATCH_READ_BYTES 16384
-/* Reads a turn: about 2,000 events with short names. The rest waits for the next turn. */
+/* Reads per turn: about 2,000 events with short names. The rest is read in the next turn. */
 #define DIRWATCH_READS_MAX 4
 
-/* A directory above, and the part of the path that is its entry. */
+/* A directory above, and the component of the path that is its entry. */
 struct above {
     int wd;
     const char *part;
@@ -39,7 +45,7 @@ struct above {
 struct dirwatch {
     uv_poll_t poll;
     int fd;
-    int wd; /* the directory's among the descriptor's watches */
+    int wd; /* watch descriptor of the directory */
     struct above above[DIRWATCH_ABOVE_MAX];
     size_t above_count;
     bool stopped;
@@ -48,13 +54,13 @@ struct dirwatch {
     dev_t dev; /* the directory that was at path when the watch began */
     ino_t ino;
 
-    /* What the events of a turn come to. */
+    /* Summary of one turn's events. */
     bool gone;
     bool rescan;
     size_t names_count;
     char names[DIRWATCH_NAMES_MAX][NAME_MAX + 1];
 
-    char awaited[NAME_MAX + 1]; /* the one entry of interest, until it is a directory; "": all are */
+    char awaited[NAME_MAX + 1]; /* the only entry of interest until it is a directory; "": all entries */
     char path[];                /* without '/' at the end */
 };
 
@@ -65,7 +71,7 @@ static void dirwatch_on_closed(uv_handle_t *handle)
     free(w);
 }
 
-/* Linear in at most DIRWATCH_NAMES_MAX names. */
+/* O(n) for at most DIRWATCH_NAMES_MAX names. */
 static void dirwatch_add_name(struct dirwatch *w, const char *name)
 {
     size_t len = strnlen(name, NAME_MAX);
@@ -97,7 +103,7 @@ static bool dirwatch_has_awaited(const struct dirwatch *w)
     return w->awaited[0] && n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static bool is_about(const struct above *a, const struct inotify_event *event)
+static bool dirwatch_event_is_above(const struct above *a, const struct inotify_event *event)
 {
     return event->wd == a->wd &&
            (event->len == 0 || (strncmp(event->name, a->part, a->len) == 0 && event->name[a->len] == '\0'));
@@ -106,9 +112,9 @@ static bool is_about(const struct above *a, const struct inotify_event *event)
 static void dirwatch_note(struct dirwatch *w, const struct inotify_event *event)
 {
     for (size_t i = 0; i < w->above_count && !w->gone; i++)
-        w->gone = is_about(&w->above[i], event) && !dirwatch_is_in_place(w);
+        w->gone = dirwatch_event_is_above(&w->above[i], event) && !dirwatch_is_in_place(w);
     if (event->mask & IN_Q_OVERFLOW) {
-        w->rescan = true; /* the notice of the directory's end may be among what was lost */
+        w->rescan = true; /* the event that the directory is gone may be among the lost ones */
         w->gone = w->gone || !dirwatch_is_in_place(w) || dirwatch_has_awaited(w);
     } else if (event->wd != w->wd) {
         return;
@@ -124,8 +130,8 @@ static void dirwatch_note(struct dirwatch *w, const struct inotify_event *event)
     }
 }
 
-/* Reads what the kernel has, within the turn's budget. An error of the descriptor ends the watch like its
- * directory's end. */
+/* Reads pending events, within the turn's budget. An error of the descriptor ends the watch as if the
+ * directory were gone. */
 static void dirwatch_read(struct dirwatch *w)
 {
     _Alignas(struct inotify_event) char data[DIRWATCH_READ_BYTES];
@@ -148,7 +154,7 @@ static void dirwatch_read(struct dirwatch *w)
     }
 }
 
-/* The callback may stop the watch at any point; the struct stays until libuv has closed its handle. */
+/* The callback may stop the watch at any point; the struct is freed when libuv has closed its handle. */
 static void dirwatch_report(struct dirwatch *w)
 {
     size_t names_count = w->rescan || w->gone ? 0 : w->names_count;
@@ -178,9 +184,9 @@ static void dirwatch_on_readable(uv_poll_t *poll, int status, int events)
     dirwatch_report(w);
 }
 
-/* The kernel tells of a directory's deletion only when nobody has it open any more, and of a link's new
- * target or a new name further up not at all; the events of the directories above tell. Best effort: one that
- * we may enter but not read cannot be watched. */
+/* The kernel reports the deletion of a directory only after its last descriptor is closed, and a changed link
+ * target or a rename further up not at all; events of the directories above reveal both. Best effort: a
+ * directory that may be searched but not read cannot be watched. */
 static void dirwatch_add_above(struct dirwatch *w)
 {
     char dir[PATH_MAX];
@@ -203,9 +209,10 @@ static void dirwatch_add_above(struct dirwatch *w)
 
 /* Fills in what follows from the path. On failure the caller closes w->fd.
  *
- * The directories above come first, then the look at what is there, then its watch: whatever is exchanged in
- * between is an event, at which the directory is no longer the one that was seen. A link on the way can make
- * one above the directory itself: its watch is then added to. */
+ * Order: first watches on the directories above, then stat() of the directory, then its own watch. Any
+ * replacement in between causes an event, after which the directory no longer has the identity that was
+ * recorded. With a link in the path one of the directories above may be the directory itself: its watch is
+ * then extended. */
 static int dirwatch_open(struct dirwatch *w)
 {
     uint32_t mask = w->awaited[0] ? DIRWATCH_AWAIT_MASK : DIRWATCH_MASK;
@@ -235,7 +242,7 @@ static struct dirwatch *dirwatch_new(const char *path, const char *awaited, dirw
     memcpy(w->path, path, len);
     while (len > 1 && w->path[len - 1] == '/')
         w->path[--len] = '\0';
-    (void)snprintf(w->awaited, sizeof w->awaited, "%s", awaited); /* it is a part of a path */
+    (void)snprintf(w->awaited, sizeof w->awaited, "%s", awaited); /* a component of a path: always fits */
     w->fn = fn;
     w->ctx = ctx;
     return w;
@@ -254,7 +261,7 @@ static int dirwatch_begin(struct loop *l, const char *path, const char *awaited,
     if (r == 0)
         r = uv_poll_init(loop_uv(l), &w->poll, w->fd);
     if (r < 0) {
-        closep(&w->fd);
+        fd_closep(&w->fd);
         free(w);
         return r;
     }
@@ -269,15 +276,18 @@ static int dirwatch_begin(struct loop *l, const char *path, const char *awaited,
 int dirwatch_start(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
                    struct error *err)
 {
-    int r = dirwatch_begin(l, path, /* awaited= */ "", fn, ctx, ret);
+    int r;
 
+    if (sys_here)
+        return sys_here->calls->dirwatch_start(sys_here, l, path, false, fn, ctx, ret, NULL, err);
+    r = dirwatch_begin(l, path, /* awaited= */ "", fn, ctx, ret);
     return r < 0 ? error_set_errno(err, -r, "cannot watch directory '%s'", path) : 0;
 }
 
-/* --- Directories that are not there yet --- */
+/* --- Directories that do not exist yet --- */
 
-/* Takes the last part off an absolute path; false when it has none. */
-static bool cut_last(char *path, char ret_part[NAME_MAX + 1])
+/* Removes the last component from an absolute path; false when it has none. */
+static bool remove_last_component(char *path, char ret_part[NAME_MAX + 1])
 {
     char *end = path + strlen(path), *slash;
 
@@ -286,14 +296,15 @@ static bool cut_last(char *path, char ret_part[NAME_MAX + 1])
     slash = strrchr(path, '/');
     if (!slash || slash[1] == '\0')
         return false;
-    (void)snprintf(ret_part, NAME_MAX + 1, "%s", slash + 1); /* no directory has a longer one */
+    (void)snprintf(ret_part, NAME_MAX + 1, "%s", slash + 1); /* always fits: no entry has a longer name */
     slash[slash == path ? 1 : 0] = '\0';
     return true;
 }
 
-/* Watches first, then looks whether the awaited one has come meanwhile: -EAGAIN. Else 0 or a negative
- * errno. */
-static int begin_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret)
+/* Watches first, then checks whether the awaited directory was created meanwhile: -EAGAIN. Else 0 or a
+ * negative errno. */
+static int dirwatch_begin_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx,
+                                  struct dirwatch **ret)
 {
     char dir[PATH_MAX], awaited[NAME_MAX + 1] = "";
     struct dirwatch *w;
@@ -303,7 +314,7 @@ static int begin_nearest(struct loop *l, const char *path, dirwatch_fn fn, void 
         return -ENAMETOOLONG;
     do
         r = dirwatch_begin(l, dir, awaited, fn, ctx, &w);
-    while ((r == -ENOENT || r == -ENOTDIR) && cut_last(dir, awaited));
+    while ((r == -ENOENT || r == -ENOTDIR) && remove_last_component(dir, awaited));
     if (r < 0)
         return r;
     if (dirwatch_has_awaited(w)) {
@@ -315,16 +326,18 @@ static int begin_nearest(struct loop *l, const char *path, dirwatch_fn fn, void 
 }
 
 int dirwatch_start_nearest(struct loop *l, const char *path, dirwatch_fn fn, void *ctx, struct dirwatch **ret,
-                           bool *ret_is_there, struct error *err)
+                           bool *ret_is_present, struct error *err)
 {
     int r = -EAGAIN;
 
     assert(path[0] == '/');
+    if (sys_here)
+        return sys_here->calls->dirwatch_start(sys_here, l, path, true, fn, ctx, ret, ret_is_present, err);
     for (unsigned i = 0; i < DIRWATCH_TRIES_MAX && r == -EAGAIN; i++)
-        r = begin_nearest(l, path, fn, ctx, ret);
+        r = dirwatch_begin_nearest(l, path, fn, ctx, ret);
     if (r < 0)
         return error_set_errno(err, -r, "cannot watch for directory '%s'", path);
-    *ret_is_there = (*ret)->awaited[0] == '\0';
+    *ret_is_present = (*ret)->awaited[0] == '\0';
     return 0;
 }
 
@@ -332,9 +345,11 @@ struct dirwatch *dirwatch_stop(struct dirwatch *w)
 {
     if (!w)
         return NULL;
+    if (sys_here)
+        return sys_here->calls->dirwatch_stop(sys_here, w);
     assert(!w->stopped);
     w->stopped = true;
-    uv_close((uv_handle_t *)&w->poll, dirwatch_on_closed); /* leaves epoll here and now, */
-    (void)close(w->fd);                                    /* so the descriptor can go too */
+    uv_close((uv_handle_t *)&w->poll, dirwatch_on_closed); /* removes it from epoll at once, */
+    (void)close(w->fd);                                    /* so the descriptor can be closed too */
     return NULL;
 }

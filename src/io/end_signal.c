@@ -1,3 +1,5 @@
+/* Signal handlers that clean up and then let the signal end the process. The handlers are installed with the
+ * first function and removed with the last. Functions must be async-signal-safe. */
 #include "io/end_signal.h"
 
 #include <assert.h>
@@ -9,11 +11,11 @@
 
 static const int guarded[] = { SIGINT, SIGTERM, SIGHUP };
 
-/* Read by the handler. */
+/* Read by the signal handler. */
 static end_signal_fn *volatile functions[END_SIGNAL_MAX];
 
-/* The handler is gone by now (SA_RESETHAND), and the signal is held until it returns: then it ends the
- * process. */
+/* SA_RESETHAND has restored the default action, and the signal is blocked until the handler returns: then it
+ * ends the process. */
 static void on_signal(int number)
 {
     for (size_t i = 0; i < ARRAY_LEN(functions); i++) {

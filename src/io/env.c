@@ -1,14 +1,13 @@
+/* Environment variables, the user, and the terminal of the process. Nothing is cached. */
 #include "io/env.h"
 
-#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "io/sys.h"
 
 const char *io_env(const char *name)
 {
@@ -19,20 +18,17 @@ const char *io_env(const char *name)
 
 bool io_is_root(void)
 {
-    return geteuid() == 0;
+    return sys_geteuid() == 0;
 }
 
 bool io_may_mount(void)
 {
-    struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-    return syscall(SYS_capget, &head, sets) == 0 && sets[0].effective & 1U << CAP_SYS_ADMIN;
+    return sys_may_mount();
 }
 
 uid_t io_user(void)
 {
-    return geteuid();
+    return sys_geteuid();
 }
 
 void io_user_name(uid_t uid, char ret[IO_USER_NAME_BYTES])
@@ -41,7 +37,7 @@ void io_user_name(uid_t uid, char ret[IO_USER_NAME_BYTES])
     char room[1024];
 
     if (getpwuid_r(uid, &entry, room, sizeof room, &found) == 0 && found)
-        (void)snprintf(ret, IO_USER_NAME_BYTES, "%s", found->pw_name); /* long names are cut */
+        (void)snprintf(ret, IO_USER_NAME_BYTES, "%s", found->pw_name); /* long names are truncated */
     else
         (void)snprintf(ret, IO_USER_NAME_BYTES, "user %u", (unsigned)uid);
 }

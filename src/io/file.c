@@ -1,3 +1,8 @@
+/* Atomic replacement, bounded reads, directories and locks.
+ *
+ * A file is replaced by writing a temporary file in the same directory, fsync, rename and fsync of the
+ * directory, so a crash leaves the old or the new file whole. Each replacement costs two disk flushes. Locks
+ * belong to open descriptors, so the kernel releases them when the process dies. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -10,19 +15,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/poll.h> /* <poll.h> would be ours */
+#include <sys/poll.h> /* <poll.h> would find io/poll.h */
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "io/random.h"
+#include "io/sys.h"
 
 #define IO_TMP_NAME_BYTES (sizeof IO_TMP_PREFIX + 16)
 #define IO_READ_CHUNK_BYTES 16384
 #define IO_PID_TEXT_BYTES 24
-/* How long a dead holder's lock is waited for, and how often it is looked at. */
+/* How long the lock of a dead holder is awaited, and the polling interval. */
 #define IO_LOCK_WAIT_MS 2000
 #define IO_LOCK_LOOK_MS 5
+
+void fd_closep(const int *fd)
+{
+    if (*fd >= 0)
+        (void)sys_close(*fd); /* no remedy here: writers sync before */
+}
 
 /* Writes all of data; 0 or -errno. */
 static int write_all(int fd, const void *data, size_t len)
@@ -30,7 +42,7 @@ static int write_all(int fd, const void *data, size_t len)
     const char *at = data;
 
     while (len > 0) {
-        ssize_t n = write(fd, at, len);
+        ssize_t n = sys_write(fd, at, len);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -47,14 +59,14 @@ static ssize_t read_some(int fd, void *data, size_t size)
     ssize_t n;
 
     do
-        n = read(fd, data, size);
+        n = sys_read(fd, data, size);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : n;
 }
 
 /* Replacing */
 
-/* A new file under a name that nobody can have prepared, for its owner's eyes only until it is whole. */
+/* Creates a file under an unpredictable name, accessible to its owner only until it is complete. */
 static int tmp_create(int dirfd, char name[IO_TMP_NAME_BYTES], int *ret_fd, struct error *err)
 {
     uint64_t id;
@@ -64,7 +76,7 @@ static int tmp_create(int dirfd, char name[IO_TMP_NAME_BYTES], int *ret_fd, stru
     if (r < 0)
         return r;
     (void)snprintf(name, IO_TMP_NAME_BYTES, IO_TMP_PREFIX "%016" PRIx64, id);
-    fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = sys_openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot create a temporary file");
     *ret_fd = fd;
@@ -77,9 +89,9 @@ static int tmp_fill(int fd, const void *data, size_t len, mode_t mode, struct er
 
     if (r < 0)
         return error_set_errno(err, -r, "cannot write %zu bytes", len);
-    if (fchmod(fd, mode) < 0)
+    if (sys_fchmod(fd, mode) < 0)
         return error_set_errno(err, errno, "cannot set mode %04o", (unsigned)mode);
-    if (fsync(fd) < 0)
+    if (sys_fsync(fd) < 0)
         return error_set_errno(err, errno, "cannot sync");
     return 0;
 }
@@ -87,7 +99,7 @@ static int tmp_fill(int fd, const void *data, size_t len, mode_t mode, struct er
 static int replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
                       struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char tmp[IO_TMP_NAME_BYTES];
     int r;
 
@@ -95,13 +107,13 @@ static int replace_at(int dirfd, const char *name, const void *data, size_t len,
     if (r < 0)
         return r;
     r = tmp_fill(fd, data, len, mode, err);
-    if (r == 0 && renameat(dirfd, tmp, dirfd, name) < 0)
+    if (r == 0 && sys_renameat(dirfd, tmp, dirfd, name) < 0)
         r = error_set_errno(err, errno, "cannot rename the new file into place");
     if (r < 0) {
-        (void)unlinkat(dirfd, tmp, 0); /* the first failure is the one to report */
+        (void)sys_unlinkat(dirfd, tmp, 0); /* the first failure is the one to report */
         return r;
     }
-    if (fsync(dirfd) < 0)
+    if (sys_fsync(dirfd) < 0)
         return error_set_errno(err, errno, "cannot sync its directory");
     return 0;
 }
@@ -124,7 +136,7 @@ int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len
     return 0;
 }
 
-/* The directory that holds path: what stands before its last '/', or the working directory. */
+/* Opens the directory of path: the part before its last '/', or the working directory. */
 static int open_parent(const char *path, int *ret_fd, struct error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -135,7 +147,7 @@ static int open_parent(const char *path, int *ret_fd, struct error *err)
 
     if (n < 0 || (size_t)n >= sizeof dir)
         return error_set_errno(err, ENAMETOOLONG, "cannot open the directory of '%s'", path);
-    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    fd = sys_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open directory '%s'", dir);
     *ret_fd = fd;
@@ -144,7 +156,7 @@ static int open_parent(const char *path, int *ret_fd, struct error *err)
 
 int io_replace_file(const char *path, const void *data, size_t len, mode_t mode, struct error *err)
 {
-    _cleanup_(closep) int dirfd = -1;
+    _cleanup_(fd_closep) int dirfd = -1;
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     int r;
@@ -168,7 +180,7 @@ int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, stru
     ssize_t n;
 
     while ((n = read_some(fd, chunk, sizeof chunk)) > 0) {
-        buf_add(&text, chunk, (size_t)n); /* text.failed tells */
+        buf_add(&text, chunk, (size_t)n); /* text.failed is checked below */
         if (text.failed == ERR_TOO_LARGE)
             return error_set(err, ERR_TOO_LARGE, "'%s' is larger than %zu bytes", path, bytes_max);
         if (text.failed)
@@ -184,7 +196,7 @@ int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, stru
 
 int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err)
 {
-    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    _cleanup_(fd_closep) int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
@@ -195,12 +207,12 @@ int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct err
 
 static int sync_parent(const char *path, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     int r = open_parent(path, &fd, err);
 
     if (r < 0)
         return r;
-    if (fsync(fd) < 0)
+    if (sys_fsync(fd) < 0)
         return error_set_errno(err, errno, "cannot sync the directory of '%s'", path);
     return 0;
 }
@@ -209,14 +221,14 @@ static int make_dir(const char *path, mode_t mode, struct error *err)
 {
     struct stat st;
 
-    if (mkdir(path, mode) == 0)
+    if (sys_mkdir(path, mode) == 0)
         return sync_parent(path, err);
     if (errno != EEXIST)
         return error_set_errno(err, errno, "cannot create directory '%s'", path);
-    if (stat(path, &st) < 0)
+    if (sys_stat(path, &st) < 0)
         return error_set_errno(err, errno, "cannot examine '%s'", path);
     if (!S_ISDIR(st.st_mode))
-        return error_set(err, ERR_EXISTS, "cannot create directory '%s': a file is in its place", path);
+        return error_set(err, ERR_EXISTS, "cannot create directory '%s': a file of that name exists", path);
     return 0;
 }
 
@@ -247,10 +259,10 @@ int io_mkdirs(const char *path, mode_t mode, struct error *err)
 
 /* Locking */
 
-/* Where a locked file is locked: far behind its end and behind the bytes that SQLite locks. */
+/* The byte range that is locked: far beyond the end of the file and the bytes that SQLite locks. */
 #define LOCK_RANGE_START ((off_t)1 << 62)
 
-/* A kind of lock. take: 0 or -errno, without waiting. holder: the process that has it; 0 when unknown. */
+/* A kind of lock. take: 0 or -errno, without waiting. holder: the process that holds it; 0 when unknown. */
 struct lock_kind {
     int (*take)(int fd);
     uint64_t (*holder)(int fd);
@@ -258,11 +270,11 @@ struct lock_kind {
 
 static int flock_take(int fd)
 {
-    return flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+    return sys_flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
 }
 
-/* The holder wrote its process id after it had locked; until then, or if it could not, the file is empty or
- * old. */
+/* The holder wrote its process id after it had locked the file. Before that, or if the write failed, the file
+ * is empty or stale. */
 static uint64_t flock_holder(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
@@ -274,8 +286,8 @@ static uint64_t flock_holder(int fd)
 
 static const struct lock_kind flock_kind = { flock_take, flock_holder };
 
-/* The length of the locked range tells the holder's process id: the kernel does not, for locks of this kind,
- * and there is no place for it in somebody else's file. */
+/* The length of the locked range encodes the holder's process id: the kernel does not report it for locks of
+ * this kind, and the id cannot be written into a file of another program. */
 static struct flock range_of(off_t bytes)
 {
     return (
@@ -313,8 +325,8 @@ static bool process_is_dead(uint64_t pid)
     return pid > 0 && pid <= INT_MAX && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* 0 or -errno. The lock of a process that was killed is still held by children that it had just begun to
- * start, until they reach exec(): wait for those, or a restart right after the kill would be refused. */
+/* 0 or -errno. Children that a killed process was about to start hold its lock until they reach exec(): wait
+ * for them, otherwise a restart right after the kill would be refused. */
 static int lock_try(int fd, const struct lock_kind *kind)
 {
     for (int waited_ms = 0;; waited_ms += IO_LOCK_LOOK_MS) {
@@ -327,7 +339,7 @@ static int lock_try(int fd, const struct lock_kind *kind)
     }
 }
 
-/* Over the old one, and cut afterwards: a full disk has room for that. */
+/* Overwrites the old id and truncates afterwards: this works on a full disk. */
 static int lock_write_pid(int fd)
 {
     char text[IO_PID_TEXT_BYTES];
@@ -341,13 +353,13 @@ static int lock_write_pid(int fd)
 
 int io_wait_for_lock(const char *path, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    _cleanup_(fd_closep) int fd = sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     int r;
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
     do
-        r = flock(fd, LOCK_EX);
+        r = sys_flock(fd, LOCK_EX);
     while (r < 0 && errno == EINTR);
     if (r < 0)
         return error_set_errno(err, errno, "cannot lock '%s'", path);
@@ -357,14 +369,14 @@ int io_wait_for_lock(const char *path, int *ret_fd, struct error *err)
 
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/" IO_LOCK_NAME, dir);
     int r;
 
     if (n < 0 || (size_t)n >= sizeof path)
         return error_set_errno(err, ENAMETOOLONG, "cannot lock '%s'", dir);
-    fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = sys_open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
     r = lock_try(fd, &flock_kind);
@@ -381,11 +393,11 @@ int io_lock_dir(const char *dir, int *ret_fd, struct error *err)
 
 int io_lock_file(const char *path, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    _cleanup_(fd_closep) int fd = sys_open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
     int r;
 
     if (fd < 0 && errno == ELOOP)
-        return error_set(err, ERR_INVALID, "'%s' is a symbolic link: put the file itself in its place", path);
+        return error_set(err, ERR_INVALID, "'%s' is a symbolic link: replace it with the file itself", path);
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
     r = lock_try(fd, &range_kind);

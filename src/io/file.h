@@ -1,6 +1,6 @@
-/* Files as a whole: replaced atomically, read up to a bound; directories made and locked.
+/* Whole files: atomic replacement, bounded reads; creating and locking directories.
  *
- * All of it blocks: at start-up call it straight, later from a worker of io/pool.h. Every error names the
+ * All functions block: call them directly at startup, later from a worker of io/pool.h. Every error names the
  * path. */
 #ifndef BERTH_IO_FILE_H
 #define BERTH_IO_FILE_H
@@ -13,11 +13,7 @@
 #include "base/error.h"
 
 /* For _cleanup_ on a descriptor that starts at -1. */
-static inline void closep(const int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd); /* nothing to do about it here; writers sync before */
-}
+void fd_closep(const int *fd);
 
 /* The descriptor; *fd itself is -1 afterwards. */
 static inline int take_fd(int *fd)
@@ -28,12 +24,11 @@ static inline int take_fd(int *fd)
     return taken;
 }
 
-/* Temporary files begin with this; one is left behind only by a crash, and may be deleted by whoever owns the
- * directory. */
+/* Prefix of temporary files. A crash may leave one behind; the owner of the directory may delete it. */
 #define IO_TMP_PREFIX ".berth-tmp-"
 
-/* Makes `path` a regular file with this content and this mode, whatever the umask. Whoever opens path sees
- * the old file or the new one, whole; when it returns 0 the new one survives a power cut. On failure the old
+/* Makes `path` a regular file with this content and this mode, regardless of the umask. Readers see the old
+ * file or the new one, complete; after it returns 0 the new file survives a power failure. On failure the old
  * file stays, with one exception: if the final sync of the directory fails, the new file is in place but may
  * not survive. */
 int io_replace_file(const char *path, const void *data, size_t len, mode_t mode, struct error *err);
@@ -42,32 +37,32 @@ int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len
                        struct error *err);
 
 /* Replaces the contents of *ret by those of the file, at most bytes_max; a larger one is ERR_TOO_LARGE. Reads
- * to the end, so pipes and /proc work too. ret is an initialised buffer; its ceiling becomes bytes_max. */
+ * to the end, so pipes and /proc work too. ret is an initialised buffer; its limit becomes bytes_max. */
 int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err);
-/* The same of an open file, from where it stands; it stays open. path: how errors call it. */
+/* The same for an open file, from its current position; it stays open. path: for error messages. */
 int io_read_fd(int fd, const char *path, size_t bytes_max, struct buf *ret, struct error *err);
 
-/* Makes the directory and its missing parents, all with this mode less the umask, and syncs each new entry. A
- * directory that is there stays as it is. */
+/* Creates the directory and its missing parents, all with this mode less the umask, and syncs each new entry.
+ * An existing directory is not changed. */
 int io_mkdirs(const char *path, mode_t mode, struct error *err);
 
 #define IO_LOCK_NAME "lock"
 
-/* Takes the directory for this process alone: an exclusive flock on DIR/lock, which holds our process id.
- * ERR_BUSY, "… is in use by process N", when another has it; where that one is dead, and only children that
- * it was about to start have the lock still, they are waited for, two seconds at most. Close *ret_fd to give
- * it back; the kernel does when we die. The lock file stays: deleting it would let two processes lock two
- * different files. */
+/* Locks the directory for this process: an exclusive flock on DIR/lock, which contains our process id.
+ * ERR_BUSY, "… is in use by process N", when another process holds it. If that process is dead and only
+ * children that it was about to start hold the lock, waits for them, two seconds at most. Close *ret_fd to
+ * release it; the kernel does so when the process dies. The lock file is never deleted: otherwise two
+ * processes could lock two different files. */
 int io_lock_dir(const char *dir, int *ret_fd, struct error *err);
 
-/* Takes a file that is there for this process alone, whatever path others reach it by: another mount, a hard
- * link. Only programs that call this are kept out, not readers and writers. ERR_BUSY as above. A symbolic
- * link is refused. Keep *ret_fd open for as long as anything else in this process has the file open: closing
- * it would take away the POSIX locks that they have on it. */
+/* Locks an existing file for this process, whatever path others reach it by: another mount, a hard link. The
+ * lock excludes only programs that call this function, not readers and writers. ERR_BUSY as above. A symbolic
+ * link is refused. Keep *ret_fd open as long as anything else in this process has the file open: closing it
+ * would drop the POSIX locks that this process holds on the file. */
 int io_lock_file(const char *path, int *ret_fd, struct error *err);
 
-/* Takes the lock that a file stands for, made if it is missing, and waits for it as long as somebody else has
- * it. Close *ret_fd to give it back. */
+/* Takes an exclusive lock on the file, which is created if it is missing, and waits as long as another
+ * process holds it. Close *ret_fd to release it. */
 int io_wait_for_lock(const char *path, int *ret_fd, struct error *err);
 
 #endif

@@ -1,3 +1,4 @@
+/* The host name of this machine, NUL-terminated even if it is longer than the buffer. */
 #include "io/hostname.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 int io_host_name(char ret[IO_HOST_NAME_BYTES], struct error *err)
 {
     if (gethostname(ret, IO_HOST_NAME_BYTES) < 0)
-        return error_set_errno(err, errno, "cannot read the host's name");
-    ret[IO_HOST_NAME_BYTES - 1] = '\0'; /* a longer one may come without */
+        return error_set_errno(err, errno, "cannot read the host name");
+    ret[IO_HOST_NAME_BYTES - 1] = '\0'; /* gethostname() does not terminate a name that is too long */
     return 0;
 }

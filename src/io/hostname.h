@@ -1,4 +1,4 @@
-/* What this machine calls itself. */
+/* The host name of this machine. */
 #ifndef BERTH_IO_HOSTNAME_H
 #define BERTH_IO_HOSTNAME_H
 

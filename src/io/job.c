@@ -1,3 +1,7 @@
+/* Jobs: blocking functions on a pool, with an owner that may disappear first, a time limit and a stop flag.
+ *
+ * All functions run on the loop thread except type->run(). A job is in the loop's list from job_begin() until
+ * its function has returned and it is freed, so that at exit the remaining ones can be named. */
 #include "io/job.h"
 
 #include <assert.h>
@@ -8,13 +12,13 @@
 #include "base/log.h"
 #include "io/loop_int.h"
 
-/* What is told: the function's own failure, unless it was our doing. */
+/* The reported result: the function's own, unless a limit or a stop ended it. */
 static int job_result(struct job *j, int r)
 {
-    if (r < 0 && atomic_load(&j->stop) == JOB_LIMIT_OVER)
-        return error_set(&j->err, ERR_TIMEOUT, "not done within %" PRIu64 " s", j->limit_ns / NS_PER_S);
+    if (r < 0 && atomic_load(&j->stop) == JOB_TIMED_OUT)
+        return error_set(&j->err, ERR_TIMEOUT, "not finished within %" PRIu64 " s", j->limit_ns / NS_PER_S);
     if (r == -ERR_CANCELLED && j->err.code == ERR_NONE)
-        return error_set(&j->err, ERR_CANCELLED, "stopped before it began");
+        return error_set(&j->err, ERR_CANCELLED, "cancelled before it started");
     return r;
 }
 
@@ -47,22 +51,22 @@ static void job_on_refused(void *ctx)
     job_end(j, -(int)j->err.code);
 }
 
-/* The first reason stays, but for the owner that goes. */
-static void job_tell_stop(struct job *j, enum job_stop why)
+/* Keeps the first reason, except that a drop replaces it. */
+static void job_request_stop(struct job *j, enum job_stop why)
 {
-    int none = JOB_GOES_ON;
+    int none = JOB_NOT_STOPPED;
 
     if (atomic_compare_exchange_strong(&j->stop, &none, why))
         j->stopped_ns = loop_now_ns(pool_loop(j->pool));
     else if (why == JOB_DROPPED)
         atomic_store(&j->stop, why);
     if (j->state == JOB_POOLED)
-        (void)pool_cancel(j->pool, &j->pooled); /* what runs sees stop */
+        (void)pool_cancel(j->pool, &j->pooled); /* a running function sees stop */
 }
 
 static void job_on_limit(void *ctx)
 {
-    job_tell_stop(ctx, JOB_LIMIT_OVER);
+    job_request_stop(ctx, JOB_TIMED_OUT);
 }
 
 void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx)
@@ -79,7 +83,7 @@ void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx)
     TAILQ_INSERT_TAIL(loop_jobs(l), j, link);
     j->state = JOB_POOLED;
     if (pool_submit(pool, &j->pooled, job_run, job_on_done, j, &j->err) < 0) {
-        j->err.code = ERR_UNAVAILABLE; /* whatever the reason: it never began */
+        j->err.code = ERR_UNAVAILABLE; /* the function never started, whatever the reason */
         j->state = JOB_REFUSED;
         loop_defer(&j->refused);
     } else if (j->limit_ns > 0) {
@@ -89,7 +93,7 @@ void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx)
 
 void job_stop(struct job *j)
 {
-    job_tell_stop(j, JOB_STOPPED);
+    job_request_stop(j, JOB_STOPPED);
 }
 
 struct job *job_drop(struct job *j)
@@ -98,7 +102,7 @@ struct job *job_drop(struct job *j)
         return NULL;
     j->done = NULL;
     timer_disarm(&j->limit);
-    job_tell_stop(j, JOB_DROPPED);
+    job_request_stop(j, JOB_DROPPED);
     if (j->state == JOB_REFUSED) {
         loop_undefer(&j->refused);
         job_end(j, 0);
@@ -106,16 +110,16 @@ struct job *job_drop(struct job *j)
     return NULL;
 }
 
-/* --- The end of the process --- */
+/* --- At exit --- */
 
-static void on_time_over(void *ctx)
+static void on_wait_over(void *ctx)
 {
     bool *is_over = ctx;
 
     *is_over = true;
 }
 
-/* Until the last of them was told to stop JOB_END_NS ago. */
+/* Runs the loop until all jobs have ended, or JOB_END_NS after the last was asked to stop. */
 static void job_await_all(struct loop *l)
 {
     struct job_list *jobs = loop_jobs(l);
@@ -125,8 +129,8 @@ static void job_await_all(struct loop *l)
     struct job *j;
 
     TAILQ_FOREACH(j, jobs, link)
-    until_ns = j->stopped_ns + JOB_END_NS > until_ns ? j->stopped_ns + JOB_END_NS : until_ns;
-    timer_init(&timer, l, on_time_over, &is_over);
+        until_ns = j->stopped_ns + JOB_END_NS > until_ns ? j->stopped_ns + JOB_END_NS : until_ns;
+    timer_init(&timer, l, on_wait_over, &is_over);
     timer_arm(&timer, until_ns);
     while (!is_over && !TAILQ_EMPTY(jobs))
         loop_run_once(l);
@@ -147,9 +151,8 @@ size_t job_abandon_all(struct loop *l)
         (void)job_drop(j);
     }
     job_await_all(l);
-    TAILQ_FOREACH(j, jobs, link)
-    {
-        log_warn("job abandoned: it still runs", LOG_STR("job", j->type->name),
+    TAILQ_FOREACH(j, jobs, link) {
+        log_warn("job abandoned, still running", LOG_STR("job", j->type->name),
                  LOG_STR("about", j->about ? j->about : ""),
                  LOG_UINT("seconds", (loop_now_ns(l) - j->began_ns) / NS_PER_S));
         count++;

@@ -1,3 +1,5 @@
+/* P-256 keys with GnuTLS: creation, PEM in and out, ECDSA signatures. A key keeps three GnuTLS objects, one
+ * each for the numbers, for signing and for verifying. */
 #include "io/keys.h"
 
 #include <assert.h>
@@ -42,7 +44,7 @@ static int key_alloc(struct key **ret, struct error *err)
     return 0;
 }
 
-/* From the numbers to what signs and what verifies. */
+/* Derives the signing and the verifying object from the numbers. */
 static int key_complete(struct key *k, struct error *err)
 {
     int code = gnutls_privkey_import_x509(k->private, k->x509, 0);
@@ -63,7 +65,7 @@ int key_new(struct key **ret, struct error *err)
     code = gnutls_x509_privkey_generate(k->x509, GNUTLS_PK_ECDSA,
                                         GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
     if (code < 0)
-        return tls_error(err, code, "make a key");
+        return tls_error(err, code, "create a key");
     r = key_complete(k, err);
     if (r < 0)
         return r;
@@ -90,12 +92,12 @@ int key_from_pem(struct str pem, struct key **ret, struct error *err)
     if (r < 0)
         return r;
     if (pem.len > KEY_PEM_BYTES_MAX)
-        return error_set(err, ERR_INVALID, "it is too large to be a key");
+        return error_set(err, ERR_INVALID, "too large for a key");
     code = gnutls_x509_privkey_import2(k->x509, &datum, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
     if (code == GNUTLS_E_MEMORY_ERROR)
         return error_no_memory(err);
     if (code < 0)
-        return error_set(err, ERR_INVALID, "it holds no private key: %s", gnutls_strerror(code));
+        return error_set(err, ERR_INVALID, "no private key found: %s", gnutls_strerror(code));
     if (!key_is_p256(k))
         return error_set(err, ERR_INVALID, "the key is not an ECDSA key on the curve P-256");
     r = key_complete(k, err);
@@ -115,7 +117,8 @@ int key_to_pem(const struct key *k, struct buf *out, struct error *err)
     return tls_add_datum(out, &pem, "key", err);
 }
 
-/* GnuTLS gives a number as bytes, at times with zeros in front or without some: we want just 32. */
+/* GnuTLS returns a number with leading zeros added or removed; the signature format needs exactly 32 bytes.
+ */
 static void put_number(const gnutls_datum_t *number, unsigned char ret[KEY_SIGNATURE_BYTES / 2])
 {
     const unsigned char *from = number->data;

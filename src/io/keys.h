@@ -1,6 +1,7 @@
-/* Private keys: ECDSA on the curve P-256, the only kind Berth makes or takes.
+/* Private keys: ECDSA on the curve P-256, the only kind that Berth creates or accepts.
  *
- * Making one takes a fraction of a millisecond, so that a first start is not felt. The work is GnuTLS's. */
+ * Creating one takes a fraction of a millisecond, so it does not delay the first start. GnuTLS does the
+ * cryptography. */
 #ifndef BERTH_IO_KEYS_H
 #define BERTH_IO_KEYS_H
 
@@ -17,13 +18,13 @@
 struct key;
 
 int key_new(struct key **ret, struct error *err);
-/* ERR_INVALID when the text holds no key, or one of another kind. */
+/* ERR_INVALID when the text contains no key, or one of another kind. */
 int key_from_pem(struct str pem, struct key **ret, struct error *err);
 int key_to_pem(const struct key *k, struct buf *out, struct error *err);
 struct key *key_free(struct key *k);
 DEFINE_CLEANUP(struct key, key_free)
 
-/* ECDSA with SHA-256, as ES256 of JSON Web Tokens has it. */
+/* ECDSA with SHA-256, the ES256 of JSON Web Tokens. */
 int key_sign(const struct key *k, struct str text, unsigned char ret[KEY_SIGNATURE_BYTES], struct error *err);
 bool key_verify(const struct key *k, struct str text, const unsigned char signature[KEY_SIGNATURE_BYTES]);
 

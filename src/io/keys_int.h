@@ -1,4 +1,4 @@
-/* What certificates need of keys, and how GnuTLS' failures become ours. */
+/* Keys as certificates use them, and conversion of GnuTLS failures to errors. */
 #ifndef BERTH_IO_KEYS_INT_H
 #define BERTH_IO_KEYS_INT_H
 
@@ -10,8 +10,8 @@
 #include "io/keys.h"
 
 struct key {
-    gnutls_x509_privkey_t x509; /* the owner of the numbers */
-    gnutls_privkey_t private;   /* the same, as signing wants it */
+    gnutls_x509_privkey_t x509; /* owns the numbers */
+    gnutls_privkey_t private;   /* the same key in the form for signing */
     gnutls_pubkey_t public;
 };
 
@@ -25,7 +25,7 @@ static inline int tls_error(struct error *err, int code, const char *what)
 
 static inline gnutls_datum_t tls_datum(struct str s)
 {
-    /* GnuTLS reads what it is given and says so nowhere */
+    /* GnuTLS only reads it, though its type is not const. */
     return (gnutls_datum_t){ (unsigned char *)(uintptr_t)s.s, (unsigned)s.len };
 }
 

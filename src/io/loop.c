@@ -1,7 +1,7 @@
-/* libuv waits and dispatches I/O; the turn around it, timers and deferred callbacks are ours.
+/* The turn of the loop, timers and deferred callbacks; libuv waits for and dispatches I/O.
  *
  * Timers are not libuv's: those count in milliseconds of a clock that cannot be replaced, and their memory
- * must outlive an asynchronous close, which an embedded timer cannot promise. A single libuv timer, the
+ * must outlive an asynchronous close, which an embedded timer cannot guarantee. A single libuv timer, the
  * alarm, ends the sleep. */
 #include "io/loop.h"
 
@@ -41,7 +41,7 @@ struct loop {
     uint64_t round; /* of step 3; starts at 1, so that 0 can mean "not queued" */
     struct hook_list hooks;
     struct job_list jobs;
-    _Atomic(pthread_t) thread; /* that runs it */
+    _Atomic(pthread_t) thread; /* the thread that runs it */
 };
 
 int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
@@ -70,7 +70,7 @@ int loop_new(const struct clock *clock, struct loop **ret, struct error *err)
 static void loop_check_closing(uv_handle_t *handle, void *ctx)
 {
     (void)ctx;
-    assert(uv_is_closing(handle)); /* else somebody has left a child or a watch behind */
+    assert(uv_is_closing(handle)); /* otherwise a child or a watch was not stopped */
     (void)handle;
 }
 
@@ -127,7 +127,7 @@ static bool loop_has_work(struct loop *l)
 static uint64_t loop_sleep_ms(struct loop *l)
 {
     const struct timer_node *first = timer_heap_first(&l->timers);
-    uint64_t now_ns = clock_mono_ns(l->clock); /* the turn's now is past: the turn itself took time */
+    uint64_t now_ns = clock_mono_ns(l->clock); /* not the turn's now, since the turn itself took time */
 
     if (!first || l->clock != clock_system())
         return LOOP_SLEEP_MS_MAX;
@@ -140,7 +140,7 @@ static uint64_t loop_sleep_ms(struct loop *l)
 
 static void loop_on_alarm(uv_timer_t *alarm)
 {
-    (void)alarm; /* it has done its work by ending the sleep */
+    (void)alarm; /* its only purpose is to end the sleep */
 }
 
 static void loop_wait(struct loop *l, bool may_sleep)
@@ -149,7 +149,7 @@ static void loop_wait(struct loop *l, bool may_sleep)
         (void)uv_run(&l->uv, UV_RUN_NOWAIT);
         return;
     }
-    uv_update_time(&l->uv); /* the alarm counts from libuv's idea of now */
+    uv_update_time(&l->uv); /* the alarm counts from libuv's cached time */
     (void)uv_timer_start(&l->alarm, loop_on_alarm, loop_sleep_ms(l), /* repeat= */ 0);
     (void)uv_run(&l->uv, UV_RUN_ONCE);
 }
@@ -157,7 +157,7 @@ static void loop_wait(struct loop *l, bool may_sleep)
 static void loop_fire_timers(struct loop *l)
 {
     uint64_t now_ns = loop_now_ns(l);
-    uint64_t seq_end = l->timers.seq; /* what the callbacks arm is for the next turn */
+    uint64_t seq_end = l->timers.seq; /* timers armed by the callbacks are for the next turn */
     struct timer_node *first;
 
     while ((first = timer_heap_first(&l->timers)) && first->at_ns <= now_ns && first->seq < seq_end) {
@@ -190,7 +190,7 @@ static void loop_run_hooks(struct loop *l)
 
 static void loop_turn(struct loop *l, bool may_sleep)
 {
-    assert(!l->in_turn); /* a callback must not take turns */
+    assert(!l->in_turn); /* not reentrant: a callback must not run the loop */
     l->in_turn = true;
     l->now_is_known = false;
     loop_wait(l, may_sleep);
@@ -208,7 +208,7 @@ bool loop_is_own_thread(struct loop *l)
 void loop_run(struct loop *l)
 {
     atomic_store(&l->thread, pthread_self());
-    loop_run_hooks(l); /* for what was done before the loop ran */
+    loop_run_hooks(l); /* for work done before the loop ran */
     while (!l->stop)
         loop_turn(l, /* may_sleep= */ true);
     l->stop = false;
@@ -254,8 +254,8 @@ void timer_init(struct timer *t, struct loop *l, loop_fn fn, void *ctx)
     *t = (struct timer){ .loop = l, .fn = fn, .ctx = ctx };
 }
 
-/* Never earlier than now: with the order of arming behind the deadline, a timer that rearms itself for the
- * past comes behind all that were due before it. */
+/* Never earlier than now: ties are broken by the order of arming, so a timer that rearms itself for the past
+ * runs after all that were due before it. */
 void timer_arm(struct timer *t, uint64_t at_ns)
 {
     uint64_t now_ns = loop_now_ns(t->loop);

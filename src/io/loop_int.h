@@ -1,7 +1,7 @@
-/* For the other files of io/ only: the libuv loop behind a loop.
+/* The libuv loop of a loop, for the files of io/ only.
  *
- * libuv lets go of a handle in a later turn. So whoever adds handles allocates them, frees them in their
- * close callback, and has closed them all before loop_free(), which then waits for those callbacks. */
+ * libuv releases a handle in a later turn. So handles are allocated, freed in their close callback, and all
+ * closed before loop_free(), which then waits for those callbacks. */
 #ifndef BERTH_IO_LOOP_INT_H
 #define BERTH_IO_LOOP_INT_H
 
@@ -12,7 +12,7 @@
 uv_loop_t *loop_uv(struct loop *l);
 
 TAILQ_HEAD(job_list, job);
-/* Begun and not ended: io/job.c's. */
+/* Jobs that have begun and not ended; used by io/job.c. */
 struct job_list *loop_jobs(struct loop *l);
 
 #endif

@@ -1,3 +1,4 @@
+/* Files without a name in memory (memfd), sealed against changes, for libraries that accept only a path. */
 #include "io/memory_file.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ static int write_content(int fd, struct str content)
 int memory_file(const char *name, struct str content, char ret_path[MEMORY_FILE_PATH_BYTES], int *ret_fd,
                 struct error *err)
 {
-    _cleanup_(closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    _cleanup_(fd_closep) int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     int r;
 
     if (fd < 0)

@@ -1,7 +1,7 @@
-/* Content that a library wants as a file, without a file: for keys that must not reach a disk.
+/* Content that a library accepts only as a file, kept in memory: for keys that must not be written to a disk.
  *
- * The path leads into this process' own descriptors and is good for it alone. It can be opened again and
- * again until the descriptor is closed. */
+ * The path is in /proc/self/fd, so it works only in this process, and only until the descriptor is closed. It
+ * can be opened any number of times. */
 #ifndef BERTH_IO_MEMORY_FILE_H
 #define BERTH_IO_MEMORY_FILE_H
 
@@ -12,7 +12,7 @@
 /* "/proc/self/fd/" and a number. */
 #define MEMORY_FILE_PATH_BYTES 40
 
-/* `name` is for messages and for who looks into /proc. Read-only from here on. */
+/* `name` is for messages and shows up in /proc. The file is read-only. */
 int memory_file(const char *name, struct str content, char ret_path[MEMORY_FILE_PATH_BYTES], int *ret_fd,
                 struct error *err);
 

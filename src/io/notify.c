@@ -1,3 +1,4 @@
+/* The sd_notify() protocol without its library: one datagram per message, never blocking. */
 #include "io/notify.h"
 
 #include <errno.h>
@@ -21,8 +22,8 @@ struct notify {
     uint64_t watchdog_ns;
 };
 
-/* An abstract name begins with a NUL byte and ends with its length; a path is a C string. */
-static int address_of(const char *name, struct notify *n, struct error *err)
+/* An abstract name begins with a NUL byte and its length is explicit; a path is a C string. */
+static int parse_address(const char *name, struct notify *n, struct error *err)
 {
     size_t len = strlen(name);
 
@@ -40,8 +41,8 @@ static int address_of(const char *name, struct notify *n, struct error *err)
     return 0;
 }
 
-/* The variables may have been inherited from a parent that was meant by them: they say who is. */
-static uint64_t watchdog_ns(void)
+/* The variables may have been inherited from a parent; WATCHDOG_PID is the process that they are for. */
+static uint64_t read_watchdog_ns(void)
 {
     const char *usec = io_env("WATCHDOG_USEC"), *pid = io_env("WATCHDOG_PID");
     uint64_t us, who;
@@ -56,14 +57,14 @@ static uint64_t watchdog_ns(void)
 int notify_open(struct notify **ret, struct error *err)
 {
     const char *name = io_env("NOTIFY_SOCKET");
-    struct notify made = { .watchdog_ns = watchdog_ns() }, *n;
+    struct notify made = { .watchdog_ns = read_watchdog_ns() }, *n;
     int fd, r;
 
     if (!name) {
         *ret = NULL;
         return 0;
     }
-    r = address_of(name, &made, err);
+    r = parse_address(name, &made, err);
     if (r < 0)
         return r;
     n = malloc(sizeof *n);
@@ -73,7 +74,7 @@ int notify_open(struct notify **ret, struct error *err)
     if (fd < 0) {
         int why = errno;
         free(n);
-        return error_set_errno(err, why, "cannot make a socket");
+        return error_set_errno(err, why, "cannot create a socket");
     }
     *n = made;
     n->fd = fd;
@@ -85,7 +86,7 @@ struct notify *notify_free(struct notify *n)
 {
     if (!n)
         return NULL;
-    closep(&n->fd);
+    fd_closep(&n->fd);
     free(n);
     return NULL;
 }
@@ -105,7 +106,7 @@ int notify_send(const struct notify *n, const char *lines, struct error *err)
     while (sent < 0 && errno == EINTR);
     if (sent < 0) {
         int why = errno;
-        return error_set(err, ERR_UNAVAILABLE, "cannot tell NOTIFY_SOCKET: %s", strerror(why));
+        return error_set(err, ERR_UNAVAILABLE, "cannot send to NOTIFY_SOCKET: %s", strerror(why));
     }
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Tells whoever watches over this process how it is: the datagrams that systemd's Type=notify reads, and
- * whoever speaks its language. No library is needed for it, and nobody has to listen. */
+/* Reports the state of this process to its service manager: the datagrams of systemd's Type=notify. Needs no
+ * library, and works without a service manager. */
 #ifndef BERTH_IO_NOTIFY_H
 #define BERTH_IO_NOTIFY_H
 
@@ -10,19 +10,19 @@
 
 struct notify;
 
-/* By $NOTIFY_SOCKET, a path or "@" and an abstract name. *ret is NULL, and all is well, when nobody wants to
- * know. ERR_INVALID for an address that is neither. */
+/* Reads $NOTIFY_SOCKET, a path or "@" and an abstract name. *ret is NULL and the result 0 when it is not set.
+ * ERR_INVALID for an address that is neither. */
 int notify_open(struct notify **ret, struct error *err);
-/* Says nothing. Takes NULL. */
+/* Sends nothing. Takes NULL. */
 struct notify *notify_free(struct notify *n);
 DEFINE_CLEANUP(struct notify, notify_free)
 
-/* How long the watcher waits for a sign of life before it ends this process, by $WATCHDOG_USEC; 0: for ever.
- */
+/* How long the service manager waits for a keep-alive before it ends this process, from $WATCHDOG_USEC; 0: no
+ * limit. */
 uint64_t notify_watchdog_ns(const struct notify *n);
 
-/* Lines of NAME=value. Never waits: ERR_UNAVAILABLE when nobody listens there, or is too far behind; tell
- * them again later. */
+/* Lines of NAME=value. Never blocks: ERR_UNAVAILABLE when the socket has no reader or its queue is full; send
+ * again later. */
 int notify_send(const struct notify *n, const char *lines, struct error *err);
 
 #endif

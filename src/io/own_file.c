@@ -1,3 +1,6 @@
+/* Checks that a path in a data directory is a plain file of our own before it is opened, and reserves disk
+ * space in such a file. The open descriptor is checked again, so that a path replaced in between is refused.
+ */
 #include "io/own_file.h"
 
 #include <errno.h>
@@ -13,19 +16,18 @@
 static int check_is_own(const char *path, const struct stat *st, struct error *err)
 {
     if (S_ISLNK(st->st_mode))
-        return error_set(err, ERR_INVALID, "'%s' is a symbolic link: put the file itself in its place", path);
+        return error_set(err, ERR_INVALID, "'%s' is a symbolic link: replace it with the file itself", path);
     if (!S_ISREG(st->st_mode))
         return error_set(err, ERR_INVALID, "'%s' is not a regular file: move it away", path);
     if (st->st_nlink != 1)
         return error_set(err, ERR_INVALID,
-                         "'%s' has %ju names (hard links): remove the others, or put a copy in its place",
+                         "'%s' has %ju names (hard links): remove the others, or replace it with a copy",
                          path, (uintmax_t)st->st_nlink);
     if (st->st_uid != geteuid() && geteuid() != 0)
-        return error_set(
-            err, ERR_DENIED,
-            "'%s' belongs to user %ju and not to user %ju, which runs this: run as its owner, or "
-            "change the owner",
-            path, (uintmax_t)st->st_uid, (uintmax_t)geteuid());
+        return error_set(err, ERR_DENIED,
+                         "'%s' is owned by user %ju, but this process runs as user %ju: run as the owner, or "
+                         "change the owner",
+                         path, (uintmax_t)st->st_uid, (uintmax_t)geteuid());
     return 0;
 }
 
@@ -40,7 +42,7 @@ int io_check_own_file(const char *path, struct error *err)
 
 static int open_own(const char *path, int flags, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct stat st;
     int r = io_check_own_file(path, err);
 
@@ -89,12 +91,12 @@ int io_set_space(int fd, uint64_t bytes)
         return ftruncate(fd, (off_t)bytes) < 0 ? -errno : 0;
     if ((uint64_t)st.st_size == bytes)
         return 0;
-    /* Where the file system cannot do it, the library writes a byte to every block. */
+    /* If the file system does not support fallocate(), the library writes a byte to every block. */
     do
         r = posix_fallocate(fd, 0, (off_t)bytes);
     while (r == EINTR);
     if (r != 0)
-        (void)!ftruncate(fd, st.st_size); /* what it got before it failed goes back */
+        (void)!ftruncate(fd, st.st_size); /* releases what was allocated before the failure */
     return -r;
 }
 
@@ -104,7 +106,7 @@ int io_space(int fd, uint64_t *ret_held, uint64_t *ret_free, struct error *err)
     struct stat st;
 
     if (fstat(fd, &st) < 0 || fstatvfs(fd, &disk) < 0)
-        return error_set_errno(err, errno, "cannot tell how much room the disk has");
+        return error_set_errno(err, errno, "cannot determine the free space of the disk");
     *ret_held = (uint64_t)st.st_size;
     *ret_free = (uint64_t)disk.f_bavail * disk.f_frsize;
     return 0;

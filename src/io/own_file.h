@@ -1,11 +1,11 @@
-/* Files in a directory of ours: what they must be, written in place, and space that is kept in one.
+/* Files in a data directory: what they must be, writes in place, and reserved disk space.
  *
- * A file of our own is a regular file with one name that belongs to the user of this process; root also takes
+ * An own file is a regular file with one name that is owned by the user of this process; root also accepts
  * files of other users, such as those of a service that ran under a dynamic user before. Anything else was
- * put there by hand: behind a symbolic link or a second name another program may write, and what belongs
- * beside the file (the journal of a database) is looked for elsewhere.
+ * put there by hand: through a symbolic link or a second name another program may write to it, and files that
+ * belong beside it (the journal of a database) would be searched elsewhere.
  *
- * All of it blocks. Every error names the path. */
+ * All functions block. Every error names the path. */
 #ifndef BERTH_IO_OWN_FILE_H
 #define BERTH_IO_OWN_FILE_H
 
@@ -14,20 +14,20 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/* Refuses a path that is there and is no file of our own. */
+/* Refuses a path that exists and is not an own file. */
 int io_check_own_file(const char *path, struct error *err);
-/* Opens a file of our own for reading and writing; ERR_NOT_FOUND when there is none. */
+/* Opens an own file for reading and writing; ERR_NOT_FOUND when it does not exist. */
 int io_open_own_file(const char *path, int *ret_fd, struct error *err);
-/* The same; an empty file is made when there is none. */
+/* The same, but creates an empty file when none exists. */
 int io_make_own_file(const char *path, int *ret_fd, struct error *err);
 
-/* Writes data over the beginning of the file, in one call and without a sync: 0 or -errno. */
+/* Overwrites the beginning of the file, in one call and without a sync: 0 or -errno. */
 int io_overwrite(int fd, struct str data);
 
-/* Makes the file so many bytes long, with blocks of the disk behind all of them; shorter gives blocks back.
- * 0 or -errno: -ENOSPC when the disk has not as much. A failure to grow leaves the file as long as it was. */
+/* Sets the length of the file and allocates disk blocks for all of it; a shorter length releases blocks. 0 or
+ * -errno: -ENOSPC when the disk has too little space. A failure to grow leaves the length unchanged. */
 int io_set_space(int fd, uint64_t bytes);
-/* How much the file holds, and how much others than the administrator may still write to its disk. */
+/* The bytes allocated to the file, and the bytes that unprivileged users may still write to its disk. */
 int io_space(int fd, uint64_t *ret_held, uint64_t *ret_free, struct error *err);
 
 #endif

@@ -1,3 +1,4 @@
+/* Single operations on paths. Replacement is durable: file, rename and directory are synced in this order. */
 #include "io/path.h"
 
 #include <dirent.h>
@@ -15,21 +16,16 @@
 #include "io/end_signal.h"
 #include "io/file.h"
 #include "io/random.h"
-
-static void closedirp(DIR **d)
-{
-    if (*d)
-        (void)closedir(*d); /* nothing was written */
-}
+#include "io/sys.h"
 
 int io_exists(const char *path, bool *ret, struct error *err)
 {
     struct stat st;
-    bool is_there = lstat(path, &st) == 0;
+    bool is_present = sys_lstat(path, &st) == 0;
 
-    if (!is_there && errno != ENOENT)
+    if (!is_present && errno != ENOENT)
         return error_set_errno(err, errno, "cannot examine '%s'", path);
-    *ret = is_there;
+    *ret = is_present;
     return 0;
 }
 
@@ -37,7 +33,7 @@ int io_mode(const char *path, mode_t *ret, struct error *err)
 {
     struct stat st;
 
-    if (stat(path, &st) < 0)
+    if (sys_stat(path, &st) < 0)
         return error_set_errno(err, errno, "cannot examine '%s'", path);
     *ret = st.st_mode & 07777;
     return 0;
@@ -47,9 +43,9 @@ int io_may_write_dir(const char *dir, bool *ret, uid_t *ret_owner, struct error 
 {
     struct stat st;
 
-    if (stat(dir, &st) < 0 || (access(dir, W_OK | X_OK) < 0 && errno != EACCES))
+    if (sys_stat(dir, &st) < 0 || (sys_access(dir, W_OK | X_OK) < 0 && errno != EACCES))
         return error_set_errno(err, errno, "cannot write to '%s'", dir);
-    *ret = access(dir, W_OK | X_OK) == 0;
+    *ret = sys_access(dir, W_OK | X_OK) == 0;
     *ret_owner = st.st_uid;
     return 0;
 }
@@ -60,8 +56,8 @@ int io_absolute(const char *path, char ret[PATH_MAX], struct error *err)
     int n;
 
     if (path[0] != '/' && !getcwd(dir, sizeof dir))
-        return error_set_errno(err, errno, "cannot tell the working directory, where '%s' is looked for",
-                               path);
+        return error_set_errno(err, errno,
+                               "cannot determine the working directory for the relative path '%s'", path);
     n = snprintf(ret, PATH_MAX, "%s%s%s", dir, path[0] == '/' || strcmp(dir, "/") == 0 ? "" : "/", path);
     if (n < 0 || n >= PATH_MAX)
         return error_set_errno(err, ENAMETOOLONG, "cannot use '%s'", path);
@@ -72,19 +68,19 @@ bool io_is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
 
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return sys_stat(a, &x) == 0 && sys_stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* What may stand in a directory that counts as empty. */
-static bool is_no_content(const char *name)
+/* Entries that a directory may have and still counts as empty. */
+static bool is_ignored_entry(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, IO_LOCK_NAME) == 0 ||
            str_has_prefix(str_of(name), IO_TMP_PREFIX);
 }
 
-int io_dir_is_free(const char *dir, bool *ret, struct error *err)
+int io_dir_is_empty(const char *dir, bool *ret, struct error *err)
 {
-    _cleanup_(closedirp) DIR *d = opendir(dir);
+    _cleanup_(sys_closedirp) struct sys_dir *d = sys_opendir(dir);
     const struct dirent *e;
 
     if (!d && errno == ENOENT) {
@@ -94,7 +90,7 @@ int io_dir_is_free(const char *dir, bool *ret, struct error *err)
     if (!d)
         return error_set_errno(err, errno, "cannot open directory '%s'", dir);
     errno = 0;
-    while ((e = readdir(d)) && is_no_content(e->d_name))
+    while ((e = sys_readdir(d)) && is_ignored_entry(e->d_name))
         errno = 0;
     if (!e && errno != 0)
         return error_set_errno(err, errno, "cannot read directory '%s'", dir);
@@ -112,7 +108,7 @@ static int tmp_name(const char *dir, size_t dir_len, char ret[PATH_MAX], struct 
         return r;
     n = snprintf(ret, PATH_MAX, "%.*s" IO_TMP_PREFIX "%016" PRIx64, (int)dir_len, dir, id);
     if (n < 0 || n >= PATH_MAX)
-        return error_set_errno(err, ENAMETOOLONG, "cannot make a temporary name in '%.*s'", (int)dir_len,
+        return error_set_errno(err, ENAMETOOLONG, "cannot create a temporary name in '%.*s'", (int)dir_len,
                                dir);
     return 0;
 }
@@ -126,11 +122,11 @@ static int tmp_name_beside(const char *path, char ret[PATH_MAX], struct error *e
 
 static int tmp_create_beside(const char *path, const char *name, struct error *err)
 {
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int fd = sys_open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot create a temporary file beside '%s'", path);
-    closep(&fd);
+    fd_closep(&fd);
     return 0;
 }
 
@@ -155,7 +151,7 @@ static void discard_guarded(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(guarded_names); i++)
         if (guarded_names[i][0])
-            (void)unlink(guarded_names[i]); /* best effort */
+            (void)sys_unlink(guarded_names[i]); /* best effort */
 }
 
 void io_unguard_tmp(void)
@@ -175,9 +171,9 @@ int io_guarded_tmp_file_beside(const char *path, const char *const *endings, siz
     for (size_t i = 0; i < count && i < ARRAY_LEN(guarded_names); i++) {
         int n = snprintf(guarded_names[i], PATH_MAX, "%s%s", name, endings[i]);
         if (n < 0 || n >= PATH_MAX)
-            guarded_names[i][0] = '\0'; /* there can be no such file */
+            guarded_names[i][0] = '\0'; /* an empty name: nothing to delete */
     }
-    end_signal_add(discard_guarded); /* before there is a file to forget */
+    end_signal_add(discard_guarded); /* registered before the file exists */
     r = tmp_create_beside(path, name, err);
     if (r < 0)
         io_unguard_tmp();
@@ -188,14 +184,14 @@ int io_guarded_tmp_file_beside(const char *path, const char *const *endings, siz
 
 static int sync_path(const char *path, int flags, struct error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC | flags, 0);
     int r = 0;
 
     if (fd < 0)
         return error_set_errno(err, errno, "cannot open '%s'", path);
-    if (fsync(fd) < 0)
+    if (sys_fsync(fd) < 0)
         r = error_set_errno(err, errno, "cannot sync '%s'", path);
-    closep(&fd);
+    fd_closep(&fd);
     return r;
 }
 
@@ -212,14 +208,14 @@ int io_move_into_place(const char *file, const char *path, struct error *err)
     r = sync_path(file, 0, err);
     if (r < 0)
         return r;
-    if (rename(file, path) < 0)
+    if (sys_rename(file, path) < 0)
         return error_set_errno(err, errno, "cannot rename '%s' to '%s'", file, path);
     return sync_path(dir, O_DIRECTORY, err);
 }
 
 void io_discard_file(const char *path)
 {
-    (void)unlink(path); /* best effort */
+    (void)sys_unlink(path); /* best effort */
 }
 
 int io_tmp_dir_below(const char *parent, char ret[PATH_MAX], struct error *err)
@@ -233,7 +229,7 @@ int io_tmp_dir_below(const char *parent, char ret[PATH_MAX], struct error *err)
     r = tmp_name(dir, (size_t)n, name, err);
     if (r < 0)
         return r;
-    if (mkdir(name, 0700) < 0)
+    if (sys_mkdir(name, 0700) < 0)
         return error_set_errno(err, errno, "cannot create a directory in '%s'", parent);
     memcpy(ret, name, sizeof name);
     return 0;
@@ -241,10 +237,10 @@ int io_tmp_dir_below(const char *parent, char ret[PATH_MAX], struct error *err)
 
 void io_discard_dir(const char *dir)
 {
-    _cleanup_(closedirp) DIR *d = opendir(dir);
+    _cleanup_(sys_closedirp) struct sys_dir *d = sys_opendir(dir);
     const struct dirent *e;
 
-    while (d && (e = readdir(d)))
-        (void)unlinkat(dirfd(d), e->d_name, 0); /* fails on "." and ".." and other directories: they stay */
-    (void)rmdir(dir);
+    while (d && (e = sys_readdir(d)))
+        (void)sys_unlinkat(sys_dirfd(d), e->d_name, 0); /* fails for directories, "." and "..": they stay */
+    (void)sys_rmdir(dir);
 }

@@ -1,3 +1,5 @@
+/* Descriptor watches on libuv's poll handles. The struct is freed when libuv has closed the handle, a turn
+ * after fd_watch_stop(). Costs one epoll entry per watch. */
 #include "io/poll.h"
 
 #include <assert.h>
@@ -85,6 +87,6 @@ struct fd_watch *fd_watch_stop(struct fd_watch *w)
 {
     if (!w)
         return NULL;
-    uv_close((uv_handle_t *)&w->poll, fd_watch_on_closed); /* leaves epoll here and now */
+    uv_close((uv_handle_t *)&w->poll, fd_watch_on_closed); /* removes it from epoll at once */
     return NULL;
 }

@@ -1,9 +1,9 @@
-/* A queue, a list of finished work, one lock around both. Threads are started by work that finds none idle. A
- * few of them stay: most pools are seldom busy, and what a rush, or something that hung, has called for gives
- * its stacks back.
+/* A queue of submitted work and a list of finished work, guarded by one lock. A thread is started when work
+ * finds none idle. POOL_IDLE_MAX threads stay; the others end when they are idle, so that the stacks needed
+ * in a burst or for hanging work are released.
  *
- * Signals are left unblocked in the workers: libuv's handlers restart system calls and work on any thread,
- * while a blocked mask would be inherited by helpers that a library starts from a worker (mount.nfs, say),
+ * Signals are not blocked in the workers: libuv's handlers restart system calls and work on any thread, while
+ * a blocked mask would be inherited by helpers that a library starts from a worker (mount.nfs, for example),
  * which then could not be terminated. */
 #include "io/pool.h"
 
@@ -14,12 +14,14 @@
 #include <uv.h>
 
 #include "io/loop_int.h"
+#include "io/sys.h"
 
 TAILQ_HEAD(pool_list, pool_work);
 
 struct pool {
     struct loop *loop;
-    uv_async_t wakeup; /* sent by workers; uv_async_send() may be called from any thread */
+    struct pool_runner *runner; /* NULL: the threads below */
+    uv_async_t wakeup;          /* sent by workers; uv_async_send() may be called from any thread */
     size_t queued_max;
     bool delivering; /* a done callback runs; loop thread only */
 
@@ -35,8 +37,8 @@ struct pool {
     bool stopping;
 
     size_t threads_max;
-    size_t threads_count; /* those that do not run work wait for it, or are about to */
-    pthread_t left;       /* the last one that ended, for the next, or for pool_free(), to join */
+    size_t threads_count; /* those without work are waiting for it, or about to */
+    pthread_t left;       /* the last thread that ended; the next one, or pool_free(), joins it */
     bool has_left;
 };
 
@@ -57,8 +59,9 @@ static void pool_unqueue(struct pool *p, struct pool_work *w)
     p->queued_count--;
 }
 
-/* Under the lock, which it gives back. Each joins the one before, so that one is left to be joined. */
-static void pool_leave(struct pool *p)
+/* Under the lock, which it releases. Each ending thread joins the previous one, so that only one remains to
+ * be joined. */
+static void pool_end_thread(struct pool *p)
 {
     pthread_t before = p->left;
     bool has_before = p->has_left;
@@ -67,15 +70,9 @@ static void pool_leave(struct pool *p)
     p->has_left = true;
     p->threads_count--;
     pthread_cond_signal(&p->thread_left);
-    pthread_mutex_unlock(&p->lock); /* the rest is this thread's alone */
+    pthread_mutex_unlock(&p->lock); /* from here on only this thread uses its state */
     if (has_before)
         (void)pthread_join(before, NULL);
-}
-
-/* Under the lock. */
-static bool pool_has_too_many(const struct pool *p)
-{
-    return p->stopping || p->threads_count - p->running_count > POOL_IDLE_MAX;
 }
 
 static void *pool_worker(void *arg)
@@ -85,7 +82,7 @@ static void *pool_worker(void *arg)
     pthread_mutex_lock(&p->lock);
     for (;;) {
         struct pool_work *w = TAILQ_FIRST(&p->queued);
-        if (!w && pool_has_too_many(p))
+        if (!w && (p->stopping || p->threads_count - p->running_count > POOL_IDLE_MAX))
             break;
         if (!w) {
             pthread_cond_wait(&p->work_added, &p->lock);
@@ -100,9 +97,9 @@ static void *pool_worker(void *arg)
         p->running_count--;
         pool_finish(p, w, result);
         pthread_cond_signal(&p->work_finished);
-        (void)uv_async_send(&p->wakeup); /* fails only for a handle that is no async */
+        (void)uv_async_send(&p->wakeup); /* cannot fail on an async handle */
     }
-    pool_leave(p);
+    pool_end_thread(p);
     return NULL;
 }
 
@@ -122,12 +119,12 @@ static bool pool_deliver_one(struct pool *p)
     if (!w)
         return false;
     p->delivering = true;
-    w->done(w->ctx, w->result); /* w may be gone after this */
+    w->done(w->ctx, w->result); /* w may be freed after this */
     p->delivering = false;
     return true;
 }
 
-/* No more than is there now: done callbacks that keep submitting quick work must not hold the loop in this
+/* Only what is finished now: done callbacks that keep submitting quick work must not block the loop in this
  * turn. */
 static void pool_on_wakeup(uv_async_t *wakeup)
 {
@@ -153,9 +150,9 @@ static void pool_on_closed(uv_handle_t *handle)
     free(p);
 }
 
-/* Under the lock. Starts a thread when more work waits than threads do. One that cannot be started is an
- * error only when there is none yet: otherwise the work waits for those that run. */
-static int pool_see_to_threads(struct pool *p, struct error *err)
+/* Under the lock. Starts a thread when more works are queued than threads are idle. Failure to start one is
+ * an error only if there is no thread yet: otherwise the work waits for a busy thread. */
+static int pool_start_thread(struct pool *p, struct error *err)
 {
     pthread_t thread;
     char name[16];
@@ -169,7 +166,7 @@ static int pool_see_to_threads(struct pool *p, struct error *err)
     if (r != 0)
         return error_set_errno(err, r, "cannot start a worker thread");
     (void)snprintf(name, sizeof name, "berth-work-%zu", p->threads_count); /* at most 15 characters */
-    (void)pthread_setname_np(thread, name);                                /* for whoever looks with top */
+    (void)pthread_setname_np(thread, name);                                /* shown by top */
     p->threads_count++;
     return 0;
 }
@@ -182,6 +179,8 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     assert(threads > 0);
     assert(threads <= POOL_THREADS_MAX);
     assert(queued_max > 0);
+    if (sys_here)
+        return sys_here->calls->pool_new(sys_here, l, ret, err);
     p = calloc(1, sizeof *p);
     if (!p)
         return error_no_memory(err);
@@ -204,12 +203,31 @@ int pool_new(struct loop *l, size_t threads, size_t queued_max, struct pool **re
     return 0;
 }
 
+int pool_new_with(struct loop *l, struct pool_runner *r, struct pool **ret, struct error *err)
+{
+    struct pool *p = calloc(1, sizeof *p);
+
+    if (!p) {
+        r->type->free(r);
+        return error_no_memory(err);
+    }
+    p->loop = l;
+    p->runner = r;
+    *ret = p;
+    return 0;
+}
+
 struct pool *pool_free(struct pool *p)
 {
     struct pool_work *w;
 
     if (!p)
         return NULL;
+    if (p->runner) {
+        p->runner->type->free(p->runner);
+        free(p);
+        return NULL;
+    }
     assert(!p->delivering);
     pthread_mutex_lock(&p->lock);
     p->stopping = true;
@@ -251,7 +269,7 @@ static int pool_enqueue(struct pool *p, struct pool_work *w, struct error *err)
     w->state = POOL_WORK_QUEUED;
     TAILQ_INSERT_TAIL(&p->queued, w, link);
     p->queued_count++;
-    r = pool_see_to_threads(p, err);
+    r = pool_start_thread(p, err);
     if (r < 0) {
         pool_unqueue(p, w);
         w->state = POOL_WORK_IDLE;
@@ -269,6 +287,8 @@ int pool_submit(struct pool *p, struct pool_work *w, pool_work_fn work, pool_don
     w->work = work;
     w->done = done;
     w->ctx = ctx;
+    if (p->runner)
+        return p->runner->type->submit(p->runner, w, err);
     pthread_mutex_lock(&p->lock);
     r = pool_enqueue(p, w, err);
     pthread_mutex_unlock(&p->lock);
@@ -279,6 +299,8 @@ bool pool_cancel(struct pool *p, struct pool_work *w)
 {
     bool cancelled = false;
 
+    if (p->runner)
+        return p->runner->type->cancel(p->runner, w);
     pthread_mutex_lock(&p->lock);
     if (w->state == POOL_WORK_QUEUED) {
         pool_unqueue(p, w);

@@ -1,3 +1,4 @@
+/* Memory, CPU time, start time and descriptors of this process, parsed from /proc. Reads are bounded. */
 #include "io/proc_self.h"
 
 #include <dirent.h>
@@ -15,7 +16,7 @@
 #define PROC_SELF_STAT_BYTES_MAX 4096
 #define PROC_STAT_BYTES_MAX ((size_t)1 << 20) /* has a number for each interrupt */
 
-/* Places in /proc/PID/stat, counted as proc(5) counts them. The first that stands behind the name is 3. */
+/* Fields of /proc/PID/stat, numbered as in proc(5). The first after the name is 3. */
 enum {
     STAT_AFTER_NAME = 3,
     STAT_USER_TICKS = 14,
@@ -27,14 +28,14 @@ enum {
 int proc_parse_stat(struct str text, uint64_t ticks_per_second, uint64_t page_bytes, struct proc_stat *ret,
                     struct error *err)
 {
-    /* The name stands in parentheses and may hold anything, blanks and parentheses too. */
+    /* The name is in parentheses and may contain anything, blanks and parentheses too. */
     const char *name_end = text.len ? memrchr(text.s, ')', text.len) : NULL;
     uint64_t values[STAT_RESIDENT_PAGES + 1] = { 0 };
     struct str rest;
     unsigned at = STAT_AFTER_NAME;
 
     if (!name_end)
-        return error_set(err, ERR_BAD_REQUEST, "no process name in its stat");
+        return error_set(err, ERR_BAD_REQUEST, "no process name in /proc/PID/stat");
     rest = str_trim((struct str){ name_end + 1, text.len - (size_t)(name_end + 1 - text.s) });
     for (; rest.s && at <= STAT_RESIDENT_PAGES; at++) {
         struct str word = str_next(&rest, ' ');
@@ -42,10 +43,10 @@ int proc_parse_stat(struct str text, uint64_t ticks_per_second, uint64_t page_by
                          at == STAT_RESIDENT_PAGES;
 
         if (is_wanted && !str_to_uint64(word, &values[at]))
-            return error_set(err, ERR_BAD_REQUEST, "field %u of the process's stat is no number", at);
+            return error_set(err, ERR_BAD_REQUEST, "field %u of /proc/PID/stat is not a number", at);
     }
     if (at <= STAT_RESIDENT_PAGES)
-        return error_set(err, ERR_BAD_REQUEST, "the process's stat ends before field %u", at);
+        return error_set(err, ERR_BAD_REQUEST, "/proc/PID/stat ends before field %u", at);
     *ret = (struct proc_stat){
         .resident_bytes = values[STAT_RESIDENT_PAGES] * page_bytes,
         .cpu_seconds =
@@ -107,7 +108,7 @@ int proc_self_open_fds(unsigned *ret, struct error *err)
         return error_set_errno(err, errno, "cannot list '%s'", path);
     for (const struct dirent *e = readdir(dir); e; e = readdir(dir))
         count += e->d_name[0] != '.';
-    (void)closedir(dir); /* only read from */
+    (void)closedir(dir); /* read-only: nothing can be lost */
     *ret = count - 1;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What the kernel says about this process, out of /proc. Reads small files that never block for long. */
+/* Resource usage of this process from /proc. Reads small files that do not block for long. */
 #ifndef BERTH_IO_PROC_SELF_H
 #define BERTH_IO_PROC_SELF_H
 
@@ -8,8 +8,8 @@
 
 struct proc_stat {
     uint64_t resident_bytes;
-    double cpu_seconds;   /* spent by all threads, in the kernel too */
-    double start_seconds; /* since the machine was started */
+    double cpu_seconds;   /* of all threads, user and kernel */
+    double start_seconds; /* since boot */
 };
 
 int proc_self_stat(struct proc_stat *ret, struct error *err);
@@ -17,10 +17,10 @@ int proc_self_stat(struct proc_stat *ret, struct error *err);
 /* When the process was started, in seconds since 1970. */
 int proc_self_start_time(double *ret, struct error *err);
 
-/* Open descriptors, without the one that counting them takes. */
+/* Open descriptors, not counting the one that is open during the count. */
 int proc_self_open_fds(unsigned *ret, struct error *err);
 
-/* The most that was resident at any time; 0 when the kernel does not say. */
+/* The peak of resident memory; 0 when the kernel does not report it. */
 uint64_t proc_self_peak_bytes(void);
 
 #endif

@@ -4,17 +4,17 @@
  *        |                            |                    |
  *        +---------- child exits -----+--------------------+---> DRAINING --pipes at end, grace--> REPORTED
  *
- * One timer serves the state it is in. The struct is freed when libuv has closed its handles, a turn after
- * the report.
+ * One timer serves whichever state the child is in. The struct is freed when libuv has closed its handles, a
+ * turn after the report.
  *
- * posix_spawn() and a pidfd instead of uv_spawn(): that one forks, which copies the page tables and stopped
- * the loop for 34 ms a child with 400 MB resident, where posix_spawn() takes one; and it reaps the
- * child before it tells of it, so that the number of its group might be another's by the time the rest of the
+ * posix_spawn() and a pidfd, not uv_spawn(): that one forks, which copies the page tables and blocked the
+ * loop for 34 ms per child with 400 MB resident, where posix_spawn() takes 1 ms. It also reaps the child
+ * before it reports the exit, so that the id of its process group could be reused before the rest of the
  * group is killed.
  *
- * Input is a file in memory, not a pipe: it needs no writing from the loop, and a child that does not read it
- * costs nothing. Output goes through real pipes, not libuv's socket pairs, because a socket cannot be opened
- * again as /dev/stderr, which shell scripts like to do. */
+ * Input is a file in memory, not a pipe: the loop need not write it, and a child that does not read it costs
+ * nothing. Output uses real pipes, not libuv's socket pairs, because a socket cannot be reopened as
+ * /dev/stderr, which shell scripts do. */
 #include "io/process.h"
 
 #include <assert.h>
@@ -39,15 +39,16 @@
 #include "base/cleanup.h"
 #include "io/file.h"
 #include "io/loop_int.h"
+#include "io/sys.h"
 
 #define PROCESS_READ_BYTES 16384
-#define PROCESS_SAID_BYTES_MAX 200
+#define PROCESS_LINE_BYTES_MAX 200
 
 enum process_state {
     PROCESS_RUNNING,
     PROCESS_TERMINATING,
     PROCESS_KILLED,
-    PROCESS_DRAINING, /* the child is gone, its pipes are not at their end */
+    PROCESS_DRAINING, /* the child has ended, its pipes are not at their end */
     PROCESS_REPORTED,
 };
 
@@ -60,15 +61,15 @@ struct process_stream {
 };
 
 struct process {
-    uv_poll_t exit_poll; /* on pidfd: readable once the child has ended */
+    uv_poll_t exit_poll; /* on pidfd: readable when the child has ended */
     int pidfd;           /* -1: none, and no exit_poll */
     pid_t pid;
     struct process_stream out;
-    struct process_stream err; /* never open when it joins out */
+    struct process_stream err; /* never opened when err_joins_out is set */
     bool err_joins_out;
     enum process_state state;
     struct timer timer;
-    unsigned handles_count; /* libuv handles that are not closed yet: the struct must stay */
+    unsigned handles_count; /* open libuv handles: the struct must stay */
     process_done_fn done;
     void *ctx;
     struct process_result result;
@@ -98,15 +99,15 @@ static void stream_close(struct process_stream *s)
     uv_close((uv_handle_t *)&s->pipe, process_on_closed);
 }
 
-/* Lets go of everything; the struct follows when libuv is through with it. */
+/* Closes everything; the struct is freed when libuv has closed its handles. */
 static void process_close(struct process *p)
 {
     timer_disarm(&p->timer);
     stream_close(&p->out);
     stream_close(&p->err);
     if (p->pidfd >= 0) {
-        uv_close((uv_handle_t *)&p->exit_poll, process_on_closed); /* leaves epoll here and now, */
-        (void)close(take_fd(&p->pidfd));                           /* so the descriptor can go too */
+        uv_close((uv_handle_t *)&p->exit_poll, process_on_closed); /* removes it from epoll at once, */
+        (void)close(take_fd(&p->pidfd));                           /* so the descriptor can be closed too */
     }
     if (p->handles_count == 0)
         process_free(p);
@@ -133,8 +134,8 @@ static void stream_on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret
     *ret = uv_buf_init(p->scratch, sizeof p->scratch);
 }
 
-/* Keeps what fits. Without memory the output is cut as well. */
-static void stream_keep(struct process_stream *s, const char *data, size_t len)
+/* Keeps what fits. Out of memory truncates the output too. */
+static void stream_append(struct process_stream *s, const char *data, size_t len)
 {
     size_t room = s->text.len_max - s->text.len;
 
@@ -153,20 +154,20 @@ static void stream_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *data)
     struct process *p = s->process;
 
     if (n > 0)
-        stream_keep(s, data->base, (size_t)n);
+        stream_append(s, data->base, (size_t)n);
     if (n >= 0)
-        return; /* 0 is libuv's "nothing just now" */
+        return; /* 0 is libuv's "nothing to read now" */
     stream_close(s);
     if (p->state == PROCESS_DRAINING && !p->out.is_open && !p->err.is_open)
         process_report(p);
 }
 
-/* Makes a pipe, reads from it on the loop, and gives the child's end. */
+/* Creates a pipe, reads from it on the loop, and returns the child's end. */
 static int stream_open(struct process *p, struct loop *l, struct process_stream *s, size_t bytes_max,
                        int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int read_fd = -1;
-    _cleanup_(closep) int write_fd = -1;
+    _cleanup_(fd_closep) int read_fd = -1;
+    _cleanup_(fd_closep) int write_fd = -1;
     int fds[2], r;
 
     if (pipe2(fds, O_CLOEXEC) < 0)
@@ -190,24 +191,13 @@ static int stream_open(struct process *p, struct loop *l, struct process_stream 
     return 0;
 }
 
-/* The child's standard error goes where its output goes. */
-static int stream_join(int out_fd, int *ret_fd, struct error *err)
-{
-    int fd = fcntl(out_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-    if (fd < 0)
-        return error_set_errno(err, errno, "cannot duplicate a descriptor");
-    *ret_fd = fd;
-    return 0;
-}
-
 /* Ending */
 
-/* Only while the child has not been reaped: until then its number, and so its group's, cannot be given to
- * another. */
+/* Only while the child has not been reaped: until then its process id, and so its group's, cannot be reused.
+ */
 static void process_kill_group(struct process *p, int signum)
 {
-    (void)kill(-p->pid, signum); /* fails when nobody is left, which is as well */
+    (void)kill(-p->pid, signum); /* fails when no process is left, which is fine */
 }
 
 static void process_enter_terminating(struct process *p)
@@ -215,20 +205,6 @@ static void process_enter_terminating(struct process *p)
     p->state = PROCESS_TERMINATING;
     process_kill_group(p, SIGTERM);
     timer_arm_after(&p->timer, PROCESS_KILL_GRACE_NS);
-}
-
-static void process_enter_killed(struct process *p)
-{
-    p->state = PROCESS_KILLED;
-    process_kill_group(p, SIGKILL);
-}
-
-static void process_enter_draining(struct process *p)
-{
-    p->state = PROCESS_DRAINING;
-    timer_arm_after(&p->timer, PROCESS_PIPE_GRACE_NS);
-    if (!p->out.is_open && !p->err.is_open)
-        process_report(p);
 }
 
 static void process_on_timer(void *ctx)
@@ -241,7 +217,8 @@ static void process_on_timer(void *ctx)
         process_enter_terminating(p);
         break;
     case PROCESS_TERMINATING:
-        process_enter_killed(p);
+        p->state = PROCESS_KILLED;
+        process_kill_group(p, SIGKILL);
         break;
     case PROCESS_DRAINING:
         process_report(p);
@@ -252,7 +229,7 @@ static void process_on_timer(void *ctx)
     }
 }
 
-/* Takes the exit status; the child has ended, so it does not block. */
+/* Reads the exit status; the child has ended, so this does not block. */
 static void process_reap(struct process *p)
 {
     int status = 0;
@@ -269,17 +246,24 @@ static void process_on_exit(uv_poll_t *exit_poll, int status, int events)
 {
     struct process *p = CONTAINER_OF(exit_poll, struct process, exit_poll);
 
-    (void)status; /* an error of the poll leaves nothing better than to wait for the child here */
+    (void)status; /* on an error of the poll the best that is left is to wait for the child here */
     (void)events;
     if (p->state != PROCESS_RUNNING)
-        process_kill_group(p, SIGKILL); /* what outlives its leader has had its SIGTERM too */
+        process_kill_group(p, SIGKILL); /* processes that outlive their leader have had their SIGTERM */
     process_reap(p);
-    (void)uv_poll_stop(exit_poll); /* the descriptor would be readable for ever */
-    process_enter_draining(p);
+    (void)uv_poll_stop(exit_poll); /* the descriptor stays readable */
+    p->state = PROCESS_DRAINING;
+    timer_arm_after(&p->timer, PROCESS_PIPE_GRACE_NS);
+    if (!p->out.is_open && !p->err.is_open)
+        process_report(p);
 }
 
 void process_cancel(struct process *p)
 {
+    if (sys_here) {
+        sys_here->calls->process_cancel(sys_here, p);
+        return;
+    }
     assert(p->state != PROCESS_REPORTED);
     if (p->state != PROCESS_RUNNING)
         return; /* ending already */
@@ -293,8 +277,10 @@ struct process *process_drop(struct process *p)
 
     if (!p)
         return NULL;
+    if (sys_here)
+        return sys_here->calls->process_drop(sys_here, p);
     assert(p->state != PROCESS_REPORTED);
-    if (p->state != PROCESS_DRAINING) { /* else it is reaped, and its number may be another's */
+    if (p->state != PROCESS_DRAINING) { /* otherwise it is reaped, and its process id may be reused */
         ended = (struct pollfd){ .fd = p->pidfd, .events = POLLIN };
         process_kill_group(p, SIGKILL);
         if (poll(&ended, 1, (int)(PROCESS_DROP_NS / NS_PER_MS)) > 0)
@@ -307,30 +293,30 @@ struct process *process_drop(struct process *p)
 
 /* Starting */
 
-/* The input as a file without a name, read from its start. */
+/* The input as an unnamed file, positioned at its start. */
 static int input_open(struct str input, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     size_t done = 0;
 
     if (input.len > PROCESS_INPUT_BYTES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "its input of %zu bytes is larger than %zu", input.len,
+        return error_set(err, ERR_TOO_LARGE, "input of %zu bytes is larger than %zu", input.len,
                          PROCESS_INPUT_BYTES_MAX);
     fd = input.s ? memfd_create("berth-input", MFD_CLOEXEC) : open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return error_set_errno(err, errno, "cannot create its input");
+        return error_set_errno(err, errno, "cannot create the input file");
     while (done < input.len) { /* pwrite leaves the position at the start */
         ssize_t n = pwrite(fd, input.s + done, input.len - done, (off_t)done);
         if (n < 0 && errno != EINTR)
-            return error_set_errno(err, errno, "cannot write its input");
+            return error_set_errno(err, errno, "cannot write the input file");
         done += n > 0 ? (size_t)n : 0;
     }
     *ret_fd = take_fd(&fd);
     return 0;
 }
 
-/* With one of our own 0 to 2 closed, a new descriptor may take its number, and the child's setup would
- * overwrite it. */
+/* If one of our own descriptors 0 to 2 is closed, a new descriptor may get its number, and the setup of the
+ * child would overwrite it. */
 static int raise_above_stdio(int *fd, struct error *err)
 {
     int raised;
@@ -349,10 +335,10 @@ static bool is_program(const char *path)
 {
     struct stat st;
 
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+    return sys_stat(path, &st) == 0 && S_ISREG(st.st_mode) && sys_access(path, X_OK) == 0;
 }
 
-/* In path, the first program of this name in the directories; false when there is none. */
+/* path: the first program of this name in the directories; false when there is none. */
 static bool find_in_dirs(const char *name, struct str dirs, char path[PATH_MAX])
 {
     while (dirs.s) {
@@ -372,7 +358,7 @@ bool process_has_program(const char *name, const char *dirs)
     return strchr(name, '/') ? is_program(name) : find_in_dirs(name, str_of(dirs), path);
 }
 
-/* Gives the command's path: argv[0] itself when it has a '/', else the first that can be run in the PATH of
+/* Finds the command's path: argv[0] itself when it contains a '/', else the first executable in the PATH of
  * env. */
 static int command_find(const struct process_spec *spec, char path[PATH_MAX], struct error *err)
 {
@@ -381,25 +367,16 @@ static int command_find(const struct process_spec *spec, char path[PATH_MAX], st
     int n = snprintf(path, PATH_MAX, "%s", name);
 
     if (n < 0 || n >= PATH_MAX)
-        return error_set_errno(err, ENAMETOOLONG, "the command is too long");
+        return error_set_errno(err, ENAMETOOLONG, "path of the command is too long");
     if (strchr(name, '/'))
         return 0;
     for (const char *const *var = spec->env; var && *var; var++)
         if (strncmp(*var, "PATH=", 5) == 0)
             dirs = str_of(*var + 5);
-    return find_in_dirs(name, dirs, path) ? 0 : error_set(err, ERR_NOT_FOUND, "no such command in its PATH");
+    return find_in_dirs(name, dirs, path) ? 0 : error_set(err, ERR_NOT_FOUND, "command not found in PATH");
 }
 
-/* Whoever started us may have left SIGCHLD ignored, and then the kernel would throw the exit status away. */
-static void keep_exit_statuses(void)
-{
-    struct sigaction action;
-
-    if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-        (void)signal(SIGCHLD, SIG_DFL);
-}
-
-/* posix_spawn() asks for char *const *, from the days before const, and changes nothing. */
+/* posix_spawn() takes char *const * for historical reasons and changes nothing. */
 static char *const *without_const(const char *const *list)
 {
     return (char *const *)(uintptr_t)list;
@@ -428,16 +405,20 @@ static int child_spawn(const struct process_spec *spec, const int fds[3], pid_t 
     const char *dir = spec->dir ? spec->dir : "/";
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
+    struct sigaction action;
     char path[PATH_MAX];
     int r;
 
     r = command_find(spec, path, err);
     if (r < 0)
         return r;
-    keep_exit_statuses();
-    /* Ours are all close-on-exec; this is for what a library opened, or whoever started us left open. */
+    /* SIGCHLD may be inherited as ignored: the kernel would then discard the exit status. */
+    if (sigaction(SIGCHLD, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+        (void)signal(SIGCHLD, SIG_DFL);
+    /* Our own descriptors are close-on-exec; this covers those that a library opened or the parent left open.
+     */
     (void)close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
-    (void)posix_spawn_file_actions_init(&actions); /* neither of the two can fail in glibc */
+    (void)posix_spawn_file_actions_init(&actions); /* neither can fail in glibc */
     (void)posix_spawnattr_init(&attr);
     r = child_prepare(&attr, &actions, dir, fds);
     if (r == 0)
@@ -450,7 +431,7 @@ static int child_spawn(const struct process_spec *spec, const int fds[3], pid_t 
     return 0;
 }
 
-/* Learns of the child's end from the loop. A child that cannot be watched must not run. */
+/* Watches the child on the loop. A child that cannot be watched must not run. */
 static int process_watch(struct process *p, struct loop *l, struct error *err)
 {
     int r;
@@ -458,11 +439,11 @@ static int process_watch(struct process *p, struct loop *l, struct error *err)
     p->pidfd = pidfd_open(p->pid, 0);
     r = p->pidfd < 0 ? -errno : uv_poll_init(loop_uv(l), &p->exit_poll, p->pidfd);
     if (r < 0) {
-        closep(&p->pidfd);
+        fd_closep(&p->pidfd);
         p->pidfd = -1;
         process_kill_group(p, SIGKILL);
         process_reap(p);
-        return error_set_errno(err, -r, "cannot watch it");
+        return error_set_errno(err, -r, "cannot watch the process");
     }
     p->exit_poll.data = p;
     p->handles_count++;
@@ -473,18 +454,20 @@ static int process_watch(struct process *p, struct loop *l, struct error *err)
 static int process_start(struct process *p, struct loop *l, const struct process_spec *spec,
                          struct error *err)
 {
-    _cleanup_(closep) int in_fd = -1;
-    _cleanup_(closep) int out_fd = -1;
-    _cleanup_(closep) int err_fd = -1;
+    _cleanup_(fd_closep) int in_fd = -1;
+    _cleanup_(fd_closep) int out_fd = -1;
+    _cleanup_(fd_closep) int err_fd = -1;
     int *const fds[] = { &in_fd, &out_fd, &err_fd };
     int r;
 
     r = input_open(spec->input, &in_fd, err);
     if (r == 0)
         r = stream_open(p, l, &p->out, spec->out_bytes_max, &out_fd, err);
-    if (r == 0 && spec->err_joins_out)
-        r = stream_join(out_fd, &err_fd, err);
-    else if (r == 0)
+    if (r == 0 && spec->err_joins_out) {
+        err_fd = fcntl(out_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (err_fd < 0)
+            r = error_set_errno(err, errno, "cannot duplicate a descriptor");
+    } else if (r == 0)
         r = stream_open(p, l, &p->err, spec->err_bytes_max, &err_fd, err);
     for (size_t i = 0; i < ARRAY_LEN(fds) && r == 0; i++)
         r = raise_above_stdio(fds[i], err);
@@ -503,6 +486,8 @@ int process_run(struct loop *l, const struct process_spec *spec, process_done_fn
 
     assert(spec->argv[0]);
     assert(spec->limit_ns > 0);
+    if (sys_here)
+        return sys_here->calls->process_run(sys_here, l, spec, done, ctx, ret, err);
     p = calloc(1, sizeof *p);
     if (!p)
         return error_no_memory(err);
@@ -522,18 +507,74 @@ int process_run(struct loop *l, const struct process_spec *spec, process_done_fn
     return 0;
 }
 
+/* Waiting: a worker has no loop, so it creates one while the child runs. That costs a few descriptors and 50
+ * us, and the child gets the same environment, limits and termination as elsewhere. */
+
+#define PROCESS_STOP_POLL_NS (50 * NS_PER_MS) /* how soon stop is noticed */
+
+struct process_waiter {
+    const atomic_int *stop;
+    struct loop *loop;
+    struct process *process;
+    struct timer look;
+    process_done_fn done;
+    void *ctx;
+};
+
+static void waiter_poll_stop(void *ctx)
+{
+    struct process_waiter *w = ctx;
+
+    if (atomic_load(w->stop) != 0)
+        process_cancel(w->process);
+    else
+        timer_arm_after(&w->look, PROCESS_STOP_POLL_NS);
+}
+
+static void waiter_on_end(void *ctx, const struct process_result *result)
+{
+    struct process_waiter *w = ctx;
+
+    timer_disarm(&w->look);
+    w->done(w->ctx, result);
+    loop_stop(w->loop);
+}
+
+int process_wait(const struct process_spec *spec, const atomic_int *stop, process_done_fn done, void *ctx,
+                 struct error *err)
+{
+    _cleanup_(loop_free_p) struct loop *l = NULL;
+    struct process_waiter w = { .stop = stop, .done = done, .ctx = ctx };
+    int r;
+
+    if (sys_here)
+        return sys_here->calls->process_wait(sys_here, spec, stop, done, ctx, err);
+    r = loop_new(/* clock= */ NULL, &l, err);
+    if (r < 0)
+        return r;
+    w.loop = l;
+    timer_init(&w.look, l, waiter_poll_stop, &w);
+    r = process_run(l, spec, waiter_on_end, &w, &w.process, err);
+    if (r < 0)
+        return r;
+    if (stop)
+        timer_arm_after(&w.look, PROCESS_STOP_POLL_NS);
+    loop_run(l);
+    return 0;
+}
+
 /* Results */
 
-/* The first line of what a child said, for an error message. A child may say anything: what is not printable
- * becomes a blank, and in a text that is not UTF-8 every byte beyond ASCII becomes '?'. */
-static void said_first_line(struct str said, char line[PROCESS_SAID_BYTES_MAX + 1])
+/* The first line of a child's output, for an error message. Output may be anything: characters that are not
+ * printable become blanks, and in text that is not UTF-8 every byte beyond ASCII becomes '?'. */
+static void output_first_line(struct str output, char line[PROCESS_LINE_BYTES_MAX + 1])
 {
-    struct str rest = str_trim(said);
+    struct str rest = str_trim(output);
     struct str first = str_next(&rest, '\n');
-    size_t len = first.len < PROCESS_SAID_BYTES_MAX ? first.len : PROCESS_SAID_BYTES_MAX;
+    size_t len = first.len < PROCESS_LINE_BYTES_MAX ? first.len : PROCESS_LINE_BYTES_MAX;
 
     while (len > 0 && len < first.len && ((unsigned char)first.s[len] & 0xC0) == 0x80)
-        len--; /* not through the middle of a character */
+        len--; /* do not cut inside a character */
     bool is_utf8 = str_is_utf8((struct str){ first.s, len });
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)first.s[i];
@@ -547,7 +588,7 @@ static void said_first_line(struct str said, char line[PROCESS_SAID_BYTES_MAX + 
 
 int process_result_check(const struct process_result *result, const char *what, struct error *err)
 {
-    char said[PROCESS_SAID_BYTES_MAX + 1];
+    char first_line[PROCESS_LINE_BYTES_MAX + 1];
 
     if (result->timed_out)
         return error_set(err, ERR_TIMEOUT, "%s did not end within %" PRIu64 " ms", what,
@@ -558,7 +599,7 @@ int process_result_check(const struct process_result *result, const char *what, 
         return error_set(err, ERR_IO, "%s was killed by signal %d", what, result->term_signal);
     if (result->exit_code == 0)
         return 0;
-    said_first_line(result->err, said);
+    output_first_line(result->err, first_line);
     return error_set(err, ERR_IO, "%s failed with exit code %d%s%s", what, result->exit_code,
-                     said[0] ? ": " : "", said);
+                     first_line[0] ? ": " : "", first_line);
 }

@@ -1,18 +1,19 @@
 /* Child processes: a fixed environment, bounded input and output, a time limit, one report on the loop.
  *
- * A child runs in a session and process group of its own, so that a limit reaches all it has started: SIGTERM
- * to the group, SIGKILL after a grace of PROCESS_KILL_GRACE_NS, and SIGKILL to what is left of the group once
- * the child itself is gone. A child that ends by itself leaves its background processes alone (a FUSE mount's
- * daemon must live on); if they hold its output open, the report waits PROCESS_PIPE_GRACE_NS for more and
- * then comes without them.
+ * A child runs in its own session and process group, so that a limit applies to everything it started:
+ * SIGTERM to the group, SIGKILL after PROCESS_KILL_GRACE_NS, and SIGKILL to the rest of the group when the
+ * child itself has ended. When a child exits without being asked to, its background processes are not killed
+ * (the daemon of a FUSE mount must live on); if they keep its output open, the report waits
+ * PROCESS_PIPE_GRACE_NS for more and then omits their output.
  *
- * The report comes exactly once, and not before the kernel has let go of the child: a child stuck in an
+ * The report is made exactly once, and not before the kernel has released the child: a child in an
  * uninterruptible system call counts as running, since it may still act. The child has the descriptors 0, 1
  * and 2: all others are close-on-exec, or made so. Starting takes about a millisecond of the loop thread;
- * time goes by the loop's clock. */
+ * time is measured by the loop's clock. */
 #ifndef BERTH_IO_PROCESS_H
 #define BERTH_IO_PROCESS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,22 +33,22 @@ struct process;
 /* Read during process_run() only. */
 struct process_spec {
     const char *const *argv; /* NULL-terminated. argv[0] without '/' is searched in env's PATH */
-    const char *const *env;  /* NULL-terminated "NAME=value", all the child gets; NULL: nothing */
+    const char *const *env;  /* NULL-terminated "NAME=value", the whole environment; NULL: empty */
     const char *dir;         /* working directory; NULL: "/", so that no mount is kept busy */
     struct str input;        /* its standard input, at most PROCESS_INPUT_BYTES_MAX; s == NULL: /dev/null */
-    size_t out_bytes_max;    /* of standard output and */
-    size_t err_bytes_max;    /* standard error so many first bytes are kept, the rest is read and dropped */
-    bool err_joins_out;      /* both through one pipe, in the order written: out has all, and err is out */
+    size_t out_bytes_max;    /* limit of the kept standard output */
+    size_t err_bytes_max;    /* and standard error; the rest is read and dropped */
+    bool err_joins_out;      /* both through one pipe, in the order written: out has both, and err is out */
     uint64_t limit_ns;       /* above 0 */
 };
 
-/* The texts are NUL-terminated behind their length. Everything is gone when the callback returns. */
+/* The texts are NUL-terminated. Everything is freed when the callback returns. */
 struct process_result {
     int exit_code;   /* -1 when a signal ended it */
     int term_signal; /* 0 when it exited */
-    bool timed_out;  /* it was told to end because of limit_ns, however it then ended */
-    bool cancelled;  /* the same because of process_cancel() */
-    bool out_is_cut; /* there was more than out holds */
+    bool timed_out;  /* limit_ns was exceeded, however it then ended */
+    bool cancelled;  /* process_cancel() was called, however it then ended */
+    bool out_is_cut; /* there was more output than out holds */
     bool err_is_cut;
     struct str out;
     struct str err;
@@ -56,27 +57,32 @@ struct process_result {
 
 typedef void (*process_done_fn)(void *ctx, const struct process_result *result);
 
-/* True when there is a program of this name in the directories ("/usr/bin:/bin"), or at this path when the
- * name has a '/'. */
+/* True when a program of this name exists in the directories ("/usr/bin:/bin"), or at this path when the name
+ * contains a '/'. */
 bool process_has_program(const char *name, const char *dirs);
 
-/* Starts a child. What cannot be started at all (no such command or directory, no permission, no descriptor)
- * is an error here, and done is not called. *ret is for process_cancel() and process_drop(), and valid until
- * done is called. */
+/* Starts a child. When it cannot be started (no such command or directory, no permission, no descriptor),
+ * this fails and done is not called. *ret is for process_cancel() and process_drop(), and valid until done is
+ * called. */
 int process_run(struct loop *l, const struct process_spec *spec, process_done_fn done, void *ctx,
                 struct process **ret, struct error *err);
 
-/* Ends the child as its time limit would, now. The report still comes, once it is gone; a child that had
- * ended already is reported as it ended. */
+/* Runs a child and waits until it has ended: on a worker, never on a loop's thread. done is called from in
+ * here, unless this fails. stop: any value but 0 cancels the child; NULL for none. */
+int process_wait(const struct process_spec *spec, const atomic_int *stop, process_done_fn done, void *ctx,
+                 struct error *err);
+
+/* Ends the child now, as its time limit would. The report is still made when the child has ended; a child
+ * that had already ended is reported as it ended. */
 void process_cancel(struct process *p);
 
-/* For an owner that goes: the child and its group are killed, and nobody is told. Waits for the end of the
- * child, which comes at once unless the kernel holds it, and then no longer than PROCESS_DROP_NS; p is gone
- * when it returns. Takes NULL; always NULL. */
+/* For an owner that is being freed: kills the child and its group without a report. Waits for the end of the
+ * child, which is immediate unless the kernel holds it, at most PROCESS_DROP_NS; p is freed on return. Takes
+ * NULL; always returns NULL. */
 struct process *process_drop(struct process *p);
 
-/* 0 when the child exited with 0; otherwise its failure in words, with the first line of its standard error,
- * which is made printable. what names it: "mkfs.ext4". ERR_TIMEOUT, ERR_CANCELLED or ERR_IO. */
+/* 0 when the child exited with 0; otherwise its failure as an error, with the first line of its standard
+ * error, made printable. what names the command: "mkfs.ext4". ERR_TIMEOUT, ERR_CANCELLED or ERR_IO. */
 int process_result_check(const struct process_result *result, const char *what, struct error *err);
 
 #endif

@@ -1,3 +1,5 @@
+/* A SHA-256 checksum as a line of text at the end of a file. Adding and verifying read the whole file once,
+ * in chunks, and call tick every 4 MiB. */
 #include "io/seal.h"
 
 #include <errno.h>
@@ -18,10 +20,10 @@
 #define SEAL_HEAD_BYTES (SEAL_BYTES - 65)
 #define SHA256_BYTES 32
 #define SEAL_READ_BYTES ((size_t)64 << 10)
-/* So many reads, 4 MiB, between two ticks. */
+/* Reads between two ticks: 4 MiB. */
 #define SEAL_TICK_READS 64
 
-/* Up to len bytes from there; the count or -errno. */
+/* Reads up to len bytes at the offset; the count or -errno. */
 static ssize_t read_at(int fd, void *data, size_t len, uint64_t at)
 {
     ssize_t n;
@@ -40,7 +42,7 @@ static int seal_hash(int fd, uint64_t bytes, gnutls_hash_hd_t hash, seal_tick_fn
         size_t len = bytes - at < sizeof chunk ? (size_t)(bytes - at) : sizeof chunk;
         ssize_t n = read_at(fd, chunk, len, at);
         if (n <= 0)
-            return n < 0 ? (int)n : -EIO; /* it became shorter meanwhile */
+            return n < 0 ? (int)n : -EIO; /* the file was truncated meanwhile */
         if (gnutls_hash(hash, chunk, (size_t)n) < 0)
             return -EIO;
         at += (uint64_t)n;
@@ -50,7 +52,7 @@ static int seal_hash(int fd, uint64_t bytes, gnutls_hash_hd_t hash, seal_tick_fn
     return 0;
 }
 
-/* The seal of the first so many bytes. */
+/* The seal of the first `bytes` bytes. */
 static int seal_make(const char *path, int fd, uint64_t bytes, seal_tick_fn *tick, void *ctx,
                      char ret[SEAL_BYTES + 1], struct error *err)
 {
@@ -73,7 +75,7 @@ static int seal_make(const char *path, int fd, uint64_t bytes, seal_tick_fn *tic
 
 static int seal_open(const char *path, int flags, int *ret_fd, uint64_t *ret_bytes, struct error *err)
 {
-    _cleanup_(closep) int fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
+    _cleanup_(fd_closep) int fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
     struct stat st = { 0 };
     int r = 0;
 
@@ -89,14 +91,14 @@ static int seal_open(const char *path, int flags, int *ret_fd, uint64_t *ret_byt
 
 int seal_add(const char *path, seal_tick_fn *tick, void *ctx, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char seal[SEAL_BYTES + 1];
     uint64_t bytes = 0;
     ssize_t n;
     int r = seal_open(path, O_RDWR, &fd, &bytes, err);
 
     if (r == 0 && bytes % SEAL_BLOCK_BYTES != 0)
-        r = error_set(err, ERR_INVALID, "cannot seal '%s': it does not consist of whole blocks", path);
+        r = error_set(err, ERR_INVALID, "cannot seal '%s': size is not a multiple of the block size", path);
     if (r == 0)
         r = seal_make(path, fd, bytes, tick, ctx, seal, err);
     if (r < 0)
@@ -109,9 +111,9 @@ int seal_add(const char *path, seal_tick_fn *tick, void *ctx, struct error *err)
     return 0;
 }
 
-int seal_is_there(const char *path, bool *ret, struct error *err)
+int seal_exists(const char *path, bool *ret, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     uint64_t bytes = 0;
     int r = seal_open(path, O_RDONLY, &fd, &bytes, err);
 
@@ -127,7 +129,7 @@ static int seal_broken(const char *path, const char *why, struct error *err)
 
 int seal_check(const char *path, seal_tick_fn *tick, void *ctx, bool *ret_is_sealed, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char seal[SEAL_BYTES + 1], found[SEAL_BYTES];
     uint64_t bytes = 0;
     int r = seal_open(path, O_RDONLY, &fd, &bytes, err);
@@ -139,13 +141,13 @@ int seal_check(const char *path, seal_tick_fn *tick, void *ctx, bool *ret_is_sea
         return 0;
     }
     if (bytes < SEAL_BYTES || (bytes - SEAL_BYTES) % SEAL_BLOCK_BYTES != 0)
-        return seal_broken(path, "it is cut off or has grown", err);
+        return seal_broken(path, "truncated or extended", err);
     bytes -= SEAL_BYTES;
     r = seal_make(path, fd, bytes, tick, ctx, seal, err);
     if (r < 0)
         return r;
     if (read_at(fd, found, sizeof found, bytes) != SEAL_BYTES || memcmp(seal, found, sizeof found) != 0)
-        return seal_broken(path, "its checksum does not match", err);
+        return seal_broken(path, "checksum does not match", err);
     *ret_is_sealed = true;
     return 0;
 }

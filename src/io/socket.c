@@ -1,3 +1,5 @@
+/* Listening TCP sockets, connections to Unix sockets, addresses as text, and options of connections. All
+ * sockets are non-blocking and close-on-exec. */
 #include "io/socket.h"
 
 #include <arpa/inet.h>
@@ -32,8 +34,8 @@ union socket_address {
     struct sockaddr_in6 v6;
 };
 
-/* "host:port" and "[host]:port" in their two parts. A port alone is one of loopback, ":port" one of all
- * addresses, as other servers have it. */
+/* Splits "host:port" and "[host]:port". A port without a host means loopback, ":port" all addresses, as in
+ * other servers. */
 static bool split_address(const char *address, char *host, size_t room, const char **ret_port)
 {
     const char *colon = strrchr(address, ':');
@@ -74,9 +76,9 @@ static int parse_address(const char *address, union socket_address *ret, socklen
 
     if (!split_address(address, host, sizeof host, &port) || !str_to_uint64(str_of(port), &number) ||
         number > UINT16_MAX || getaddrinfo(host, port, &hints, &found) != 0)
-        return error_set(err, ERR_INVALID,
-                         "cannot listen on %s: not an address and a port, like 127.0.0.1:7443 or [::1]:7443",
-                         address);
+        return error_set(
+            err, ERR_INVALID,
+            "cannot listen on %s: expected ADDRESS:PORT, for example 127.0.0.1:7443 or [::1]:7443", address);
     memcpy(ret, found->ai_addr, found->ai_addrlen);
     *ret_len = found->ai_addrlen;
     freeaddrinfo(found);
@@ -110,14 +112,14 @@ static int listen_on(int fd, const union socket_address *a, socklen_t len)
     const unsigned unsent_max = SOCKET_UNSENT_BYTES_MAX;
     const int only_v6 = a->any.sa_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr);
 
-    /* Else a restart must wait until the connections of the last run have left the kernel. */
+    /* Otherwise a restart would have to wait until the kernel has dropped the connections of the last run. */
     if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
         return -errno;
     if (a->any.sa_family == AF_INET6 &&
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_v6, sizeof only_v6) < 0)
         return -errno;
-    /* Inherited by the connections: what a client has not taken stays with the sender, who can count it, and
-     * not in the kernel's buffers, which grow to megabytes. Older kernels do without. */
+    /* Inherited by the connections: data that a client has not read stays with the sender, which can count
+     * it, and not in the kernel's buffers, which grow to megabytes. Not supported by older kernels. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_max, sizeof unsent_max);
     if (bind(fd, &a->any, len) < 0 || listen(fd, SOCKET_BACKLOG) < 0)
         return -errno;
@@ -126,7 +128,7 @@ static int listen_on(int fd, const union socket_address *a, socklen_t len)
 
 int socket_listen(const char *address, char *ret_address, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     union socket_address a;
     socklen_t len = 0;
     int r = parse_address(address, &a, &len, err);
@@ -199,8 +201,8 @@ bool socket_local_ip(int fd, struct socket_ip *ret)
 
 /* Unix sockets */
 
-/* A path that is longer than an address has room for goes through its directory's descriptor, which the
- * kernel shows under a short name. *ret_dir: that descriptor, to be closed after use. */
+/* A path that is too long for a socket address is addressed through a descriptor of its directory, which has
+ * a short name in /proc. *ret_dir: that descriptor, to be closed after use. */
 static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_dir, struct error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -209,26 +211,26 @@ static int unix_address(const char *path, struct sockaddr_un *ret, int *ret_dir,
 
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
     if (path[0] == '\0')
-        return error_set(err, ERR_INVALID, "an empty path is no socket");
+        return error_set(err, ERR_INVALID, "the path of the socket is empty");
     if (strlen(path) < sizeof ret->sun_path) {
         memcpy(ret->sun_path, path, strlen(path) + 1);
         return 0;
     }
     if (!slash || strlen(path) >= sizeof dir)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path for a socket", path);
+        return error_set(err, ERR_INVALID, "the path '%s' is too long for a socket", path);
     (void)snprintf(dir, sizeof dir, "%.*s", (int)(slash - path), path);
     *ret_dir = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (*ret_dir < 0)
         return error_set_errno(err, errno, "cannot open '%s'", dir);
     n = snprintf(ret->sun_path, sizeof ret->sun_path, "/proc/self/fd/%d%s", *ret_dir, slash);
     if (n < 0 || (size_t)n >= sizeof ret->sun_path)
-        return error_set(err, ERR_INVALID, "'%s' has too long a name for a socket", path);
+        return error_set(err, ERR_INVALID, "the name in '%s' is too long for a socket", path);
     return 0;
 }
 
 int socket_connect_unix(const char *path, int *ret_fd, struct error *err)
 {
-    _cleanup_(closep) int dir = -1, fd = -1;
+    _cleanup_(fd_closep) int dir = -1, fd = -1;
     struct sockaddr_un address;
     int why, r = unix_address(path, &address, &dir, err);
 
@@ -236,7 +238,7 @@ int socket_connect_unix(const char *path, int *ret_fd, struct error *err)
         return r;
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
-        return error_set_errno(err, errno, "cannot make a socket");
+        return error_set_errno(err, errno, "cannot create a socket");
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
         why = errno;
         return error_set(err, why == EAGAIN || why == EINTR ? ERR_BUSY : ERR_UNAVAILABLE,
@@ -246,14 +248,19 @@ int socket_connect_unix(const char *path, int *ret_fd, struct error *err)
     return 0;
 }
 
+struct socket_id socket_id_of(const struct stat *st)
+{
+    return (struct socket_id){ st->st_dev, st->st_ino,
+                               (int64_t)st->st_mtim.tv_sec * (int64_t)NS_PER_S + st->st_mtim.tv_nsec };
+}
+
 bool socket_identify(const char *path, struct socket_id *ret)
 {
     struct stat st;
 
     if (stat(path, &st) < 0)
         return false;
-    *ret = (struct socket_id){ st.st_dev, st.st_ino,
-                               (int64_t)st.st_mtim.tv_sec * (int64_t)NS_PER_S + st.st_mtim.tv_nsec };
+    *ret = socket_id_of(&st);
     return true;
 }
 
@@ -271,7 +278,7 @@ ssize_t socket_write(int fd, const void *from, size_t len)
 
 void socket_end(int fd)
 {
-    (void)shutdown(fd, SHUT_RDWR); /* fails when the peer was first */
+    (void)shutdown(fd, SHUT_RDWR); /* fails when the peer was faster */
 }
 
 void socket_abort(int fd)
@@ -279,11 +286,11 @@ void socket_abort(int fd)
     const struct linger none = { .l_onoff = 1, .l_linger = 0 };
 
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none,
-                     sizeof none); /* else the kernel keeps it for a while */
+                     sizeof none); /* otherwise the kernel keeps it for a while */
     socket_end(fd);
 }
 
-uint64_t socket_taken_bytes(int fd)
+uint64_t socket_acked_bytes(int fd)
 {
     struct tcp_info info = { 0 };
     socklen_t len = sizeof info;
@@ -293,7 +300,7 @@ uint64_t socket_taken_bytes(int fd)
     return info.tcpi_bytes_acked;
 }
 
-/* Fails on what is no TCP socket alone. */
+/* Fails only for sockets that are not TCP. */
 static void set_option(int fd, int level, int option, unsigned value)
 {
     int v = (int)value;
@@ -301,7 +308,7 @@ static void set_option(int fd, int level, int option, unsigned value)
     (void)setsockopt(fd, level, option, &v, sizeof v);
 }
 
-void socket_notice_silence(int fd, unsigned idle_s, unsigned interval_s)
+void socket_set_keepalive(int fd, unsigned idle_s, unsigned interval_s)
 {
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s);
     set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval_s);
@@ -310,7 +317,7 @@ void socket_notice_silence(int fd, unsigned idle_s, unsigned interval_s)
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-size_t socket_allow(size_t count)
+size_t socket_raise_fd_limit(size_t count)
 {
     struct rlimit limit;
 

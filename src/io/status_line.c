@@ -1,3 +1,5 @@
+/* Draws a status line in place on the terminal of standard error. The state is global, since a process has
+ * one terminal. The signal handler reads is_shown and writes a constant text, nothing else. */
 #include "io/status_line.h"
 
 #include <errno.h>
@@ -13,10 +15,10 @@
 
 #define COLUMNS_DEFAULT 80
 #define LINE_BYTES_MAX 4096
-/* To the first column, and nothing from there on. */
+/* Move to the first column and erase_line to the end of the line. */
 #define ERASE "\r\033[K"
 
-/* Read by the handler. */
+/* Read by the signal handler. */
 static volatile sig_atomic_t is_shown;
 
 bool status_line_is_possible(void)
@@ -41,13 +43,13 @@ static void write_all(const char *text, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return; /* a terminal that is gone needs no line */
+            return; /* the terminal is gone: no line is needed */
         text += n;
         len -= (size_t)n;
     }
 }
 
-static void erase(void)
+static void erase_line(void)
 {
     if (is_shown)
         write_all(ERASE, sizeof ERASE - 1);
@@ -60,17 +62,17 @@ void status_line_show(struct str text)
     buf_add_cstr(&line, ERASE);
     buf_add_str(&line, text);
     if (line.failed)
-        return; /* the next one may be shorter */
-    end_signal_add(erase);
+        return; /* the next line may be shorter */
+    end_signal_add(erase_line);
     is_shown = 1;
-    write_all(line.data, line.len); /* in one piece, so that it does not flicker */
+    write_all(line.data, line.len); /* one write, so that the line does not flicker */
 }
 
 void status_line_clear(void)
 {
     if (!is_shown)
         return;
-    erase();
+    erase_line();
     is_shown = 0;
-    end_signal_remove(erase);
+    end_signal_remove(erase_line);
 }

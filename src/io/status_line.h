@@ -1,10 +1,10 @@
-/* The line at the foot of the terminal that standard error is: shown, shown anew in its place, taken away.
+/* A status line at the bottom of the terminal of standard error: drawn, redrawn in place, erased.
  *
- * There is one such terminal for a process, and one such line, so this has no object. Whoever writes anything
- * else for people takes the line away first: status_line_clear() costs nothing when there is none.
+ * A process has one terminal and one such line, so there is no object. Before other output the line must be
+ * erased: status_line_clear() costs nothing when there is none.
  *
- * A signal that ends the process (Ctrl-C, SIGTERM, a hang-up) takes the line away too, as long as the signal
- * has nobody else's handler; the process then ends by that signal as it would have. */
+ * A signal that ends the process (Ctrl-C, SIGTERM, SIGHUP) erases the line too, unless the signal has another
+ * handler; the signal then ends the process as usual. */
 #ifndef BERTH_IO_STATUS_LINE_H
 #define BERTH_IO_STATUS_LINE_H
 
@@ -12,12 +12,12 @@
 
 #include "base/str.h"
 
-/* Standard error is a terminal that can write over a line: TERM is not "dumb". */
+/* True when standard error is a terminal that can overwrite a line: TERM is not "dumb". */
 bool status_line_is_possible(void);
-/* How many characters fit; 80 when nobody knows. */
+/* The columns of the terminal; 80 when unknown. */
 unsigned status_line_columns(void);
 
-/* One line, which fits, without a line end; it may have colours. */
+/* One line that fits, without a line end; it may contain colours. */
 void status_line_show(struct str text);
 void status_line_clear(void);
 

@@ -1,19 +1,16 @@
+/* A leftist heap: adding and removing merge two heaps along their right-hand links. Nothing here allocates or
+ * fails. */
 #include "io/timer_heap.h"
 
 #include <assert.h>
 #include <stddef.h>
-
-static bool timer_node_is_before(const struct timer_node *a, const struct timer_node *b)
-{
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
-}
 
 static uint32_t timer_node_rank(const struct timer_node *n)
 {
     return n ? n->rank : 0;
 }
 
-/* Puts the child of the higher rank on the left. True when the rank of n itself has changed by it. */
+/* Puts the child of higher rank on the left. True when this changed the rank of n itself. */
 static bool timer_node_lean_left(struct timer_node *n)
 {
     if (timer_node_rank(n->left) < timer_node_rank(n->right)) {
@@ -27,22 +24,22 @@ static bool timer_node_lean_left(struct timer_node *n)
     return changed;
 }
 
-/* One heap of two; the caller sets its parent. Recursion goes down right-hand links only: 40 deep at a
- * million. */
+/* Merges two heaps; the caller sets the parent of the result. Recursion follows right-hand links only: 40
+ * levels for a million nodes. */
 static struct timer_node *timer_node_merge(struct timer_node *a, struct timer_node *b)
 {
     if (!a)
         return b;
     if (!b)
         return a;
-    if (timer_node_is_before(b, a)) {
+    if (b->at_ns != a->at_ns ? b->at_ns < a->at_ns : b->seq < a->seq) {
         struct timer_node *first = b;
         b = a;
         a = first;
     }
     a->right = timer_node_merge(a->right, b);
     a->right->parent = a;
-    (void)timer_node_lean_left(a); /* a's parent has not read a's rank yet */
+    (void)timer_node_lean_left(a); /* a's parent reads a's rank later */
     return a;
 }
 

@@ -1,9 +1,8 @@
-/* The loop's timers in order of their deadlines: a leftist heap through nodes that the owners embed.
+/* The loop's timers in order of their deadlines: a leftist heap of nodes that the owners embed.
  *
- * Nodes carry the links themselves, so adding cannot fail and costs no memory. In a leftist heap the way down
- * the right-hand links has at most log2(n + 1) steps, which bounds every operation, the worst case too:
- * adding and removing any node are O(log n), the first is O(1). Equal deadlines come out in the order they
- * were added. */
+ * Nodes contain the links, so adding cannot fail and allocates nothing. The path of right-hand links has at
+ * most log2(n + 1) steps, which bounds every operation: adding and removing any node are O(log n) in the
+ * worst case, the first is O(1). Equal deadlines are returned in the order in which they were added. */
 #ifndef BERTH_IO_TIMER_HEAP_H
 #define BERTH_IO_TIMER_HEAP_H
 
@@ -16,13 +15,13 @@ struct timer_node {
     struct timer_node *right;
     uint64_t at_ns;
     uint64_t seq;  /* counts additions to the heap: breaks ties */
-    uint32_t rank; /* nodes down the right-hand links, itself included; 0: in no heap */
+    uint32_t rank; /* nodes along the right-hand links, itself included; 0: in no heap */
 };
 
-/* Zeroed is empty, and so is a zeroed node out of every heap. */
+/* All zeroes is an empty heap, or a node in no heap. */
 struct timer_heap {
     struct timer_node *root;
-    uint64_t seq; /* the next addition's */
+    uint64_t seq; /* number of the next addition */
 };
 
 /* n is in no heap. */

@@ -1,3 +1,4 @@
+/* A libuv async handle behind wakeup.h. The struct is freed when libuv has closed the handle. */
 #include "io/wakeup.h"
 
 #include <stdlib.h>
@@ -52,5 +53,5 @@ struct wakeup *wakeup_free(struct wakeup *w)
 
 void wakeup_send(struct wakeup *w)
 {
-    (void)uv_async_send(&w->async); /* fails only for a handle that is no async */
+    (void)uv_async_send(&w->async); /* cannot fail on an async handle */
 }

@@ -1,6 +1,6 @@
-/* A callback on the loop that any thread can request: how a worker hands something to the loop thread.
+/* A callback on the loop that any thread can request: the way a worker passes something to the loop thread.
  *
- * Requests made before the callback has run are one. The callback runs in step 1 of a turn. */
+ * Requests made before the callback has run are merged into one. The callback runs in step 1 of a turn. */
 #ifndef BERTH_IO_WAKEUP_H
 #define BERTH_IO_WAKEUP_H
 
@@ -10,8 +10,8 @@
 struct wakeup;
 
 int wakeup_new(struct loop *l, loop_fn fn, void *ctx, struct wakeup **ret, struct error *err);
-/* On the loop thread. The callback does not run any more; no thread may call wakeup_send() by now. Takes
- * NULL. */
+/* On the loop thread. The callback does not run any more; no thread may call wakeup_send() at this point.
+ * Takes NULL. */
 struct wakeup *wakeup_free(struct wakeup *w);
 
 /* On any thread. */

@@ -1,3 +1,8 @@
+/* Implementation of an informer's cache: a hash map by key, an ordered map of the same entries, and the
+ * indexes.
+ *
+ * A change is applied in two steps: what may fail for lack of memory first (new index places), then what
+ * cannot fail. So a failed change leaves the cache as it was. */
 #include "machinery/cache.h"
 
 #include <assert.h>
@@ -8,7 +13,7 @@
 
 /* --- Keys --- */
 
-/* The key's bytes into room of CACHE_KEY_BYTES_MAX; s == NULL when they do not fit. */
+/* Writes the key into `room` of CACHE_KEY_BYTES_MAX; s is NULL if it does not fit. */
 static struct str key_of(const char *ns, const char *name, char *room)
 {
     size_t ns_len = strlen(ns), name_len = strlen(name);
@@ -45,18 +50,6 @@ static int entry_cmp(void *ctx, const void *a, const void *b)
 {
     (void)ctx;
     return cache_key_cmp(entry_key(a), entry_key(b));
-}
-
-static struct cache_entry *entry_new(struct str key)
-{
-    struct cache_entry *e = malloc(sizeof *e + key.len);
-
-    if (!e)
-        return NULL;
-    e->object = NULL;
-    e->len = (uint32_t)key.len;
-    memcpy(e->key, key.s, key.len);
-    return e;
 }
 
 static struct cache_entry *entry_free(struct cache_entry *e)
@@ -112,17 +105,17 @@ int cache_add_index(struct cache *c, const struct informer_index *type, struct e
     assert(cache_count(c) == 0);
     for (size_t i = 0; i < c->indexes_count; i++)
         if (strcmp(c->indexes[i].type->name, type->name) == 0)
-            return error_set(err, ERR_EXISTS, "there is an index '%s' already", type->name);
+            return error_set(err, ERR_EXISTS, "index '%s' already exists", type->name);
     if (c->indexes_count == INFORMER_INDEXES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "no more than %d indexes", INFORMER_INDEXES_MAX);
+        return error_set(err, ERR_TOO_LARGE, "more than %d indexes", INFORMER_INDEXES_MAX);
     c->indexes[c->indexes_count] = (struct cache_index){ .type = type };
     map_init(&c->indexes[c->indexes_count].buckets, c->by_key.seed);
     c->indexes_count++;
     return 0;
 }
 
-/* Into every index under what o has beyond what old has; all or nothing. A bit of *ret_changed for each index
- * in which the two have different values. */
+/* Adds e to every index under the values that o has and old does not; all or nothing. *ret_changed has a bit
+ * for each index in which the values of the two objects differ. */
 static int cache_index_new(struct cache *c, struct cache_entry *e, const struct object *old,
                            const struct object *o, unsigned *ret_changed, struct error *err)
 {
@@ -144,12 +137,15 @@ static int cache_index_new(struct cache *c, struct cache_entry *e, const struct 
 
 static int cache_insert(struct cache *c, struct str key, const struct object *o, struct error *err)
 {
-    _cleanup_(entry_free_p) struct cache_entry *e = entry_new(key);
+    _cleanup_(entry_free_p) struct cache_entry *e = malloc(sizeof *e + key.len);
     unsigned changed;
     int r;
 
     if (!e)
         return error_no_memory(err);
+    e->object = NULL;
+    e->len = (uint32_t)key.len;
+    memcpy(e->key, key.s, key.len);
     r = map_put(&c->by_key, entry_key(e), e, NULL);
     if (r < 0)
         return error_no_memory(err);
@@ -260,7 +256,7 @@ const struct object *cache_first_by(const struct cache *c, const char *index, st
     for (size_t i = 0; i < c->indexes_count; i++)
         if (strcmp(c->indexes[i].type->name, index) == 0)
             return index_first(&c->indexes[i], value, ret);
-    assert(!"an index that nobody added");
+    assert(!"unknown index");
     return NULL;
 }
 

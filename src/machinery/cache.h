@@ -1,14 +1,14 @@
-/* An informer's cache: objects by key, in the order of keys, and by the values of its indexes. Internal to
- * informers: informer.h is what others see.
+/* The cache of an informer: objects by key, in key order, and by the values of its indexes. Internal to
+ * informers; the public interface is informer.h.
  *
- * An entry stays where it is as long as its key is there; a change puts another object into it. So indexes
- * point at entries, and an update that leaves an object's values as they were touches no index.
+ * An entry keeps its address as long as its key is in the cache; a change replaces the object in it. So
+ * indexes point at entries, and an update that does not change an object's index values touches no index.
  *
- * The order is that of namespace, then name, bytewise; objects without a namespace are ordered by name.
+ * The order is namespace, then name, bytewise; objects without a namespace are ordered by name.
  *
- * Costs: an entry takes some 50 bytes, its places by key and in order some 70 more; in each index some 100
- * where it has a value of its own, some 16 where many share one. What may fail for lack of memory changes
- * nothing then; what takes away never fails. */
+ * Costs: an entry takes about 50 bytes and its places in the two maps about 70; in each index about 100 bytes
+ * for a value of its own, about 16 for a shared value. Operations that can fail for lack of memory change
+ * nothing when they fail; removals never fail. */
 #ifndef BERTH_MACHINERY_CACHE_H
 #define BERTH_MACHINERY_CACHE_H
 
@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "machinery/informer.h"
 
-/* "namespace/name": 63, 1 and 253 are the most that Kubernetes knows. */
+/* "namespace/name": Kubernetes allows at most 63 + 1 + 253 bytes. */
 #define CACHE_KEY_BYTES_MAX 512
 
 struct cache_index {
@@ -35,27 +35,28 @@ struct cache_values {
 struct cache {
     struct map by_key;
     struct omap ordered;
-    uint64_t changes; /* counts them: objects put, removed and cleared */
+    uint64_t changes; /* number of changes: objects put, removed and cleared */
     struct cache_index indexes[INFORMER_INDEXES_MAX];
     size_t indexes_count;
-    struct cache_values before; /* scratch of a change */
+    struct cache_values before; /* scratch space of a change */
     struct cache_values after;
 };
 
 void cache_init(struct cache *c, struct hash_seed seed);
-/* Lets go of every object. May be used again, with the same indexes. */
+/* Releases every object. The cache can be used again, with the same indexes. */
 void cache_clear(struct cache *c);
 void cache_done(struct cache *c);
 
-/* While the cache is empty. ERR_EXISTS for a second one of that name, ERR_TOO_LARGE for one too many. */
+/* Only while the cache is empty. ERR_EXISTS if the name is taken, ERR_TOO_LARGE for too many indexes. */
 int cache_add_index(struct cache *c, const struct informer_index *type, struct error *err);
 
 /* False for what has no place here: no name, a '/' where none can be, a key beyond measure. */
 bool cache_can_hold(const struct object *o);
 
-/* o in place of what its key has; takes a reference. Only what cache_can_hold(). */
+/* Stores o in place of the object with the same key; takes a reference. Only for objects that
+ * cache_can_hold() accepts. */
 int cache_put(struct cache *c, const struct object *o, struct error *err);
-/* Takes out what has o's key, if anything has. */
+/* Removes the object with the key of o, if there is one. */
 void cache_remove(struct cache *c, const struct object *o);
 
 static inline size_t cache_count(const struct cache *c)
@@ -65,17 +66,17 @@ static inline size_t cache_count(const struct cache *c)
 
 const struct object *cache_get(const struct cache *c, struct str key);
 const struct object *cache_get_named(const struct cache *c, const char *ns, const char *name);
-/* What has the same key. */
+/* The object with the same key. */
 static inline const struct object *cache_get_like(const struct cache *c, const struct object *o)
 {
     return cache_get_named(c, o->ns, o->name);
 }
 
-/* By namespace and name: negative, 0 or positive. */
+/* Compares namespace and name: negative, 0 or positive. */
 int cache_order(const struct object *a, const struct object *b);
 
 const struct object *cache_first(const struct cache *c, struct informer_cursor *ret);
-/* The first behind the key, which need not be there; the very first for an empty key. */
+/* The first object after the key, which need not exist; the first of all for an empty key. */
 const struct object *cache_first_after(const struct cache *c, struct str key, struct informer_cursor *ret);
 const struct object *cache_first_by(const struct cache *c, const char *index, struct str value,
                                     struct informer_cursor *ret);

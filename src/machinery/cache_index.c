@@ -1,8 +1,8 @@
-/* The indexes of a cache: from a value to the entries that have it, in the order of keys.
+/* The indexes of a cache: from a value to the entries that have it, in key order.
  *
- * Most values are had by one object (a volume's claim) and some by thousands (a class): a bucket holds one
- * entry in itself, a few in a sorted array, and many in an ordered map, which would cost a kilobyte from the
- * start. A bucket that became a map stays one until it is empty and goes. */
+ * Most values belong to one object (a volume's claim), some to thousands (a class). So a bucket stores one
+ * entry inline, up to BUCKET_FEW_MAX in a sorted array, and more in an ordered map, which costs a kilobyte
+ * from the start. A bucket with a map keeps it until the bucket is empty and freed. */
 #include "machinery/cache_int.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #define BUCKET_FEW_MAX 32
 
 struct cache_bucket {
-    uint32_t count; /* not of a map */
+    uint32_t count; /* unused with a map */
     uint32_t cap;   /* 1: in `one`; up to BUCKET_FEW_MAX: in `few`; 0: in `many` */
     union {
         struct cache_entry *one;
@@ -24,18 +24,6 @@ struct cache_bucket {
 };
 
 /* --- Buckets --- */
-
-static struct cache_bucket *bucket_new(struct str value)
-{
-    struct cache_bucket *b = malloc(sizeof *b + value.len);
-
-    if (!b)
-        return NULL;
-    *b = (struct cache_bucket){ .cap = 1, .value_len = (uint32_t)value.len };
-    if (value.len)
-        memcpy(b->value, value.s, value.len);
-    return b;
-}
 
 static void bucket_free(struct cache_bucket *b)
 {
@@ -54,7 +42,7 @@ static struct cache_entry **bucket_items(struct cache_bucket *b)
     return b->cap == 1 ? &b->one : b->few;
 }
 
-/* Where e is, or belongs, in the array. */
+/* The index of e in the array, or where it would be inserted. */
 static uint32_t bucket_place(struct cache_bucket *b, const struct cache_entry *e)
 {
     struct cache_entry **items = bucket_items(b);
@@ -90,7 +78,7 @@ static int bucket_become_map(struct cache_bucket *b)
     return 0;
 }
 
-/* Room for one more. */
+/* Makes room for one more entry. */
 static int bucket_grow(struct cache_bucket *b)
 {
     struct cache_entry **few;
@@ -132,7 +120,7 @@ static int bucket_add(struct cache_bucket *b, struct cache_entry *e)
     return 0;
 }
 
-/* True when it is empty now. */
+/* True if the bucket is empty now. */
 static bool bucket_remove(struct cache_bucket *b, const struct cache_entry *e)
 {
     struct cache_entry **items;
@@ -160,12 +148,15 @@ static int index_add_value(struct cache_index *ix, struct str value, struct cach
 
     if (b)
         return bucket_add(b, e);
-    b = bucket_new(value);
+    b = malloc(sizeof *b + value.len);
     if (!b)
         return -ERR_NO_MEMORY;
+    *b = (struct cache_bucket){ .cap = 1, .value_len = (uint32_t)value.len };
+    if (value.len)
+        memcpy(b->value, value.s, value.len);
     r = map_put(&ix->buckets, (struct str){ b->value, b->value_len }, b, NULL);
     if (r == 0)
-        return bucket_add(b, e); /* the first has its room in the bucket */
+        return bucket_add(b, e); /* the first entry is stored inline: no allocation */
     bucket_free(b);
     return r;
 }
@@ -186,7 +177,7 @@ static void on_value(void *ctx, struct str value)
 {
     struct cache_values *v = ctx;
 
-    /* A failure sticks in the text; where the items lack one, the text is made to fail too. */
+    /* A failure is kept in the text buffer; if the vector cannot grow, the buffer is marked as failed too. */
     buf_add_str(&v->text, value);
     if (!v->text.failed && vec_push(&v->items, value) < 0)
         buf_fail(&v->text, ERR_NO_MEMORY);
@@ -206,7 +197,7 @@ static int values_read(struct cache_values *v, const struct cache_index *ix, con
         return error_no_memory(err);
     at = buf_cstr(&v->text);
     for (size_t i = 0; i < v->items.count; i++) {
-        v->items.items[i].s = at; /* the text has stopped moving */
+        v->items.items[i].s = at; /* the buffer does not move any more */
         at += v->items.items[i].len;
     }
     return 0;
@@ -240,7 +231,7 @@ static void values_sort(struct cache_values *v)
     v->items.count = kept;
 }
 
-/* The next value of `v` from *at on that `other` has not; both sorted. False at the end. */
+/* The next value of `v` from *at on that `other` does not have; both are sorted. False at the end. */
 static bool values_next(const struct cache_values *v, const struct cache_values *other, size_t *at,
                         size_t *other_at, struct str *ret)
 {
@@ -286,7 +277,7 @@ int index_add(struct cache *c, struct cache_index *ix, struct cache_entry *e, co
     return 1;
 }
 
-/* Takes e from under the values of one that the other has not, once index_add() has read the same two. */
+/* Removes e from the values that only one of the objects has, after index_add() has read the same objects. */
 static void index_take(struct cache *c, struct cache_index *ix, struct cache_entry *e,
                        const struct object *old, const struct object *o, bool takes_new)
 {

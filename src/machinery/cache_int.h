@@ -1,4 +1,4 @@
-/* What cache.c and its indexes (cache_index.c) share. */
+/* Internals shared by cache.c and cache_index.c. */
 #ifndef BERTH_MACHINERY_CACHE_INT_H
 #define BERTH_MACHINERY_CACHE_INT_H
 
@@ -15,8 +15,8 @@ static inline struct str entry_key(const struct cache_entry *e)
     return (struct str){ e->key, e->len };
 }
 
-/* The only '/' in a key ends its namespace: below every other byte, it makes bytewise order the order of
- * namespace and name. */
+/* The only '/' in a key ends its namespace. Mapped below every other byte, it makes bytewise order the order
+ * of namespace and name. */
 static inline unsigned char key_byte(char c)
 {
     return c == '/' ? 0 : (unsigned char)c;
@@ -32,7 +32,7 @@ static inline int cache_key_cmp(struct str a, struct str b)
     return a.len == b.len ? 0 : a.len < b.len ? -1 : 1;
 }
 
-/* The first eight bytes in that order. */
+/* The first eight bytes of the key in that order. */
 static inline uint64_t entry_rank(const struct cache_entry *e)
 {
     uint64_t rank = 0;
@@ -44,17 +44,17 @@ static inline uint64_t entry_rank(const struct cache_entry *e)
 
 struct omap_order cache_entry_order(void);
 
-/* A change of e's object in one index, in two steps so that the first may fail and the second does not:
- * index_add() puts e under the values that o has and old (NULL: none) has not, all or nothing; it returns 1
- * when the two have different values. Then, once every index has added, index_drop_old() takes e from under
- * those that only old has; or index_undo() takes back what was added. */
+/* A change of e's object in one index, in two steps, so that only the first can fail. index_add() adds e to
+ * the values that o has and old (NULL: none) does not, all or nothing; it returns 1 if the values differ.
+ * When every index has added, index_drop_old() removes e from the values that only old has; otherwise
+ * index_undo() removes what was added. */
 int index_add(struct cache *c, struct cache_index *ix, struct cache_entry *e, const struct object *old,
               const struct object *o, struct error *err);
 void index_drop_old(struct cache *c, struct cache_index *ix, struct cache_entry *e, const struct object *old,
                     const struct object *o);
 void index_undo(struct cache *c, struct cache_index *ix, struct cache_entry *e, const struct object *old,
                 const struct object *o);
-/* Takes e from under every value of its object. */
+/* Removes e from all values of its object. */
 void index_remove(struct cache_index *ix, const struct cache_entry *e);
 void index_clear(struct cache_index *ix);
 

@@ -1,5 +1,7 @@
-/* Each attempt is counted in a child that is looked up once for each method and code, and kept: finding one
- * by its labels costs more than counting in it. */
+/* Metrics of an API client (rest_client_*).
+ *
+ * Each attempt is counted in a child metric that is looked up once per method and status code and then kept,
+ * because a lookup by labels costs more than the increment. */
 #include "machinery/client_metrics.h"
 
 #include <assert.h>
@@ -16,7 +18,7 @@ static const char *const method_names[] = {
 };
 static_assert(ARRAY_LEN(method_names) == METHOD_COUNT, "name every method");
 
-#define CODES_KEPT 600 /* every HTTP status that means something, and 0 */
+#define CODES_KEPT 600 /* all HTTP status codes in use, and 0 */
 
 struct client_metrics {
     struct client_observer observer;
@@ -24,7 +26,7 @@ struct client_metrics {
     struct metric_family *retries;
     struct metric_family *seconds;
     struct metric_family *waits;
-    struct metric *requests_of[METHOD_COUNT][CODES_KEPT]; /* NULL where none was needed yet */
+    struct metric *requests_of[METHOD_COUNT][CODES_KEPT]; /* NULL: not used yet */
     struct metric *seconds_of[METHOD_COUNT];
     struct metric *waits_of[METHOD_COUNT];
     char host[];
@@ -90,19 +92,19 @@ static const double bounds[] = { 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 3
 
 static const struct metric_desc requests_desc = {
     .name = "rest_client_requests_total",
-    .help = "Requests to the API server, every try counted; <error> when no answer came.",
+    .help = "Requests to the API server, retries included; code <error> for requests without a response.",
     .type = METRIC_COUNTER,
     .labels = request_labels,
 };
 static const struct metric_desc retries_desc = {
     .name = "rest_client_request_retries_total",
-    .help = "Tries that were followed by another, by what they ended with.",
+    .help = "Retried requests, by the result that caused the retry.",
     .type = METRIC_COUNTER,
     .labels = retry_labels,
 };
 static const struct metric_desc seconds_desc = {
     .name = "rest_client_request_duration_seconds",
-    .help = "From sending to the answer, watches left out.",
+    .help = "Time from sending a request to its response, without watches.",
     .type = METRIC_HISTOGRAM,
     .labels = seconds_labels,
     .bounds = bounds,
@@ -110,7 +112,7 @@ static const struct metric_desc seconds_desc = {
 };
 static const struct metric_desc waits_desc = {
     .name = "rest_client_rate_limiter_duration_seconds",
-    .help = "How long requests waited for the limit of this client.",
+    .help = "Time that requests waited for the rate limit of this client.",
     .type = METRIC_HISTOGRAM,
     .labels = seconds_labels,
     .bounds = bounds,

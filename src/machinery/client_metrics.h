@@ -1,4 +1,5 @@
-/* What a client costs and suffers, under the names that every Kubernetes client gives it: rest_client_*. */
+/* Metrics of an API client: requests, retries, latency and rate limiting, under the names that all Kubernetes
+ * clients use (rest_client_*). */
 #ifndef BERTH_MACHINERY_CLIENT_METRICS_H
 #define BERTH_MACHINERY_CLIENT_METRICS_H
 
@@ -9,10 +10,10 @@
 
 struct client_metrics;
 
-/* host: "10.0.0.1:6443", copied. One a registry: the families are registered here. */
+/* host: "10.0.0.1:6443", copied. One per registry, because the families are registered here. */
 int client_metrics_new(struct metrics *registry, const char *host, struct client_metrics **ret,
                        struct error *err);
-/* The client is gone by then. Takes NULL. */
+/* After the client has been freed. Accepts NULL. */
 struct client_metrics *client_metrics_free(struct client_metrics *m);
 DEFINE_CLEANUP(struct client_metrics, client_metrics_free)
 

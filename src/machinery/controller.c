@@ -1,6 +1,8 @@
-/* The queue says when there is work, and the controller takes what its budget allows; for the rest it defers
- * itself to the next turn, so that whatever else is due gets its chance in between. With as many keys in
- * flight as may be it waits for a controller_finish(). */
+/* Implementation of a controller's loop and of the requests of one sync.
+ *
+ * The queue signals when there is work. The controller processes keys up to its budget per turn and defers
+ * the rest to the next turn of the loop, so that other events are handled in between. With the maximum number
+ * of keys in flight it waits for controller_finish(). */
 #include "machinery/controller.h"
 
 #include <assert.h>
@@ -10,6 +12,7 @@
 #include "base/die.h"
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/tailq.h"
 #include "machinery/merge_patch.h"
 
 #define CONTROLLER_IN_FLIGHT_MAX 256
@@ -19,12 +22,13 @@ struct controller {
     struct controller_options options;
     struct workqueue *queue;
     struct deferred again;
-    bool is_again; /* deferred: what else calls leaves it to that, so that a turn's budget is spent once */
+    /* deferred: other callers leave the work to it, so that the budget is spent once per turn */
+    bool is_again;
     bool is_ready;
-    TAILQ_HEAD(, sync) syncs; /* with requests under way */
+    TAILQ_HEAD(, sync) syncs; /* with requests in flight */
 };
 
-/* The end of a sync in whatever way; key may be gone afterwards. */
+/* Ends a sync. key may be invalid afterwards. */
 static void controller_settle(struct controller *c, struct str key, enum sync_result result)
 {
     if (result == SYNC_AGAIN && !MUTANT("controller-gives-up"))
@@ -86,6 +90,7 @@ int controller_new(const struct controller_options *o, struct controller **ret, 
     struct workqueue_options queue = o->queue;
     int r;
 
+    assert(o->sync && !queue.on_ready);
     if (!c)
         return error_no_memory(err);
     c->options = *o;
@@ -149,6 +154,39 @@ void controller_wake(struct controller *c)
         controller_defer(c);
 }
 
+bool controller_is_asking(const struct controller *c, const struct object *about)
+{
+    const struct sync_request *x;
+    const struct sync *s;
+
+    TAILQ_FOREACH(s, &c->syncs, link)
+        TAILQ_FOREACH(x, &s->requests, link)
+            if (x->about && x->about->kind == about->kind && strcmp(x->about->name, about->name) == 0 &&
+                strcmp(x->about->ns, about->ns) == 0)
+                return true;
+    return false;
+}
+
+const char *controller_check(const struct controller *c)
+{
+    const char *wrong = workqueue_check(c->queue);
+    size_t count = 0, requests = 0;
+    const struct sync *s;
+
+    if (wrong)
+        return wrong;
+    if (!tailq_is_sound(&c->syncs, offsetof(struct sync, link), workqueue_processing(c->queue), &count))
+        return "more syncs than keys in process";
+    TAILQ_FOREACH(s, &c->syncs, link) {
+        if (s->controller != c || !workqueue_is_processing(c->queue, str_of(s->key)))
+            return "a sync is in progress for a key that is not in process";
+        if (!tailq_is_sound(&s->requests, offsetof(struct sync_request, link), SIZE_MAX - 1, &requests) ||
+            requests == 0)
+            return "a sync in progress has no request";
+    }
+    return NULL;
+}
+
 /* --- The requests of one sync --- */
 
 static void request_free(struct sync_request *x)
@@ -175,8 +213,9 @@ struct sync *sync_begin(struct controller *c, struct str key)
 {
     struct sync *s = calloc(1, sizeof *s + key.len + 1);
 
+    assert(workqueue_is_processing(c->queue, key));
     if (!s)
-        die("no memory for a key of a controller: it would never be processed again");
+        die_with_reason("no memory for a key of a controller: it would never be processed again");
     s->controller = c;
     s->ctx = c->options.ctx;
     s->is_syncing = true;
@@ -186,7 +225,7 @@ struct sync *sync_begin(struct controller *c, struct str key)
     return s;
 }
 
-/* What becomes of the key. */
+/* What happens to the key. */
 static enum sync_result sync_settle(struct sync *s)
 {
     struct controller *c = s->controller;
@@ -208,6 +247,7 @@ enum sync_result sync_end(struct sync *s)
 {
     enum sync_result result = SYNC_LATER;
 
+    assert(s->is_syncing);
     s->is_syncing = false;
     if (TAILQ_EMPTY(&s->requests)) {
         result = sync_settle(s);
@@ -218,10 +258,11 @@ enum sync_result sync_end(struct sync *s)
 
 void sync_fail(struct sync *s)
 {
+    assert(s->is_syncing || !TAILQ_EMPTY(&s->requests)); /* otherwise nothing would finish the key */
     s->has_failed = true;
 }
 
-/* An object that is gone is no failure: its delete event follows, and brings back its own key. */
+/* A missing object is not a failure: its delete event requeues the key. */
 static bool is_own_end(const struct sync_request *x, const struct client_answer *a)
 {
     size_t ns = x->about ? strlen(x->about->ns) : 0;
@@ -234,18 +275,17 @@ static bool is_own_end(const struct sync_request *x, const struct client_answer 
 static void note_failure(struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
 {
     struct sync *s = x->sync;
-    bool is_read = x->write.o.request.verb == CLIENT_GET;
 
-    if (is_read && a->r == -ERR_NOT_FOUND)
-        return; /* an answer like any other */
+    if (x->is_read && a->r == -ERR_NOT_FOUND)
+        return; /* expected, not a failure */
     if (outcome == API_CONFLICT && a->http_status == 0) {
         s->is_late = true;
         return;
     }
     s->rest = NULL;
     LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR,
-           is_read ? "read failed" : "write failed", LOG_STR("key", s->key),
-           LOG_STR("step", api_step_names[x->write.o.step]), LOG_ERR(&a->error), LOG_END);
+           x->is_read ? "read failed" : "write failed", LOG_STR("key", s->key),
+           LOG_STR("step", api_step_names[x->step]), LOG_ERR(&a->error), LOG_END);
     if (outcome == API_CONFLICT) {
         s->has_conflict = true;
     } else if (!is_own_end(x, a)) {
@@ -264,7 +304,7 @@ static void on_request_done(void *ctx, enum api_outcome outcome, const struct cl
 
     if (a->r < 0)
         note_failure(x, outcome, a);
-    else if (outcome == API_DONE && x->write.o.request.verb != CLIENT_GET)
+    else if (outcome == API_DONE && !x->is_read)
         s->has_written = true;
     if (x->then)
         x->then(x, outcome, a);
@@ -282,12 +322,15 @@ bool sync_send(struct sync *s, const struct api_write_options *o, const struct o
     struct sync_request *x = calloc(1, sizeof *x);
     struct api_write_options all = *o;
 
+    assert(!o->done && !o->api.client); /* set by the sync */
     if (!x) {
         s->has_failed = true;
         return false;
     }
     about = about ? about : o->object;
     x->sync = s;
+    x->step = o->step;
+    x->is_read = o->request.verb == CLIENT_GET;
     x->about = about ? object_ref(about) : NULL;
     x->then = then;
     x->arg = arg;
@@ -311,8 +354,8 @@ void sync_read(struct sync *s, enum kind k, const char *ns, const char *name, co
 
 bool sync_await_writer(struct sync *s, const struct object *o)
 {
-    /* Its body is never sent: the one before it changes the object. */
-    struct api_write_options wait = { .request = { .verb = CLIENT_PATCH }, .object = o, .body = { "{}", 2 } };
+    /* Never decides: the write in flight changes the object first, and this one ends as late. */
+    struct api_write_options wait = { .request = { .verb = CLIENT_PATCH }, .object = o };
 
     if (!api_is_writing(&s->controller->options.api, o))
         return false;
@@ -330,24 +373,38 @@ enum sync_result sync_once(struct controller *c, struct str key, const struct ap
     return sync_end(s);
 }
 
+struct finalizer_change {
+    const char *finalizer;
+    bool adds;
+};
+
+static enum api_decision decide_finalizers(void *ctx, const struct object *now, struct buf *body,
+                                           struct error *err)
+{
+    const struct finalizer_change *c = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    if (c->adds)
+        merge_patch_add_finalizer(&p, now, c->finalizer);
+    else
+        merge_patch_remove_finalizer(&p, now, c->finalizer);
+    return api_decision_of(merge_patch_end(&p, err));
+}
+
 static enum sync_result change_finalizers(struct controller *c, struct str key, const struct object *o,
                                           const char *finalizer, bool adds, struct informer *informer)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct api_write_options w = {
-        .request = { .verb = CLIENT_PATCH }, .object = o, .step = API_STEP_FINALIZER, .informer = informer
-    };
-    struct merge_patch p;
+    struct finalizer_change change = { finalizer, adds };
+    struct api_write_options w = { .request = { .verb = CLIENT_PATCH },
+                                   .object = o,
+                                   .decide = decide_finalizers,
+                                   .decide_ctx = &change,
+                                   .step = API_STEP_FINALIZER,
+                                   .informer = informer };
 
     log_info(adds ? "adding finalizer" : "removing finalizer", LOG_STR("kind", o->kind->name),
              LOG_TEXT("key", key), LOG_STR("finalizer", finalizer));
-    merge_patch_begin(&p, &body, o);
-    if (adds)
-        merge_patch_add_finalizer(&p, o, finalizer);
-    else
-        merge_patch_remove_finalizer(&p, o, finalizer);
-    w.failed = merge_patch_finish(&p);
-    w.body = buf_str(&body);
     return sync_once(c, key, &w, NULL, NULL);
 }
 

@@ -1,3 +1,7 @@
+/* Implementation of event correlation: three LRU caches, one per step (correlate.h).
+ *
+ * Keys are built in one buffer, each a prefix of the next. Memory is bounded by CORRELATE_ENTRIES_MAX entries
+ * per cache. */
 #include "machinery/correlate.h"
 
 #include <assert.h>
@@ -7,11 +11,11 @@
 #include "base/bucket.h"
 #include "base/cleanup.h"
 
-/* An object's texts and one message; far more than they take. */
+/* Texts of an object and one message; far more than they need. */
 #define KEY_BYTES_MAX 8192
 
-/* Messages are kept as digests: two that collide, which chance brings about once in an age, stand alone both.
- */
+/* Messages are stored as digests. If two collide, which is very unlikely, the second is not counted as
+ * another message. */
 struct group {
     uint64_t last_ns;
     unsigned count;
@@ -19,12 +23,12 @@ struct group {
 };
 
 struct seen {
-    int32_t count; /* 0: just made */
+    int32_t count; /* 0: new */
     int64_t first_real_ns;
     char name[EVENT_NAME_BYTES];
 };
 
-/* One text, and how much of it is the key of which step: each key begins with the one before. */
+/* One text whose prefixes are the keys of the steps. */
 struct keys {
     struct str bucket; /* object and type */
     struct str group;  /* and reason */
@@ -60,7 +64,7 @@ static int make_keys(struct correlator *c, const struct correlate_event *e, stru
     event_key_text(str_of(e->reason), &c->key);
     group_len = c->key.len;
     event_key_text(e->message, &c->key);
-    r = buf_check(&c->key, "key of an event", err);
+    r = buf_check(&c->key, "event key", err);
     if (r < 0)
         return r;
     *ret = (struct keys){ { c->key.data, bucket_len }, { c->key.data, group_len }, buf_str(&c->key) };
@@ -75,12 +79,12 @@ static bool group_has(const struct group *g, uint64_t digest)
     return false;
 }
 
-/* Step 1. Messages that were among the first go on standing alone. */
+/* Step 1. Messages that were among the first are still written on their own. */
 static int observe_message(struct correlator *c, const struct keys *k, struct str message, uint64_t now_ns,
                            bool *ret_is_combined, struct error *err)
 {
     struct group *g = lru_ensure(&c->groups, k->group);
-    uint64_t digest = siphash13(c->seed, message);
+    uint64_t digest = siphash_hash(c->seed, message);
 
     if (!g)
         return error_no_memory(err);
@@ -97,8 +101,8 @@ static int observe_message(struct correlator *c, const struct keys *k, struct st
     return 0;
 }
 
-/* Step 2. What the stock recorder learns from the server's answer is known here before: the event's name and
- * count are nobody's but ours. */
+/* Step 2. The stock recorder learns the event's name and count from the server's answer; here both are known
+ * before. */
 static int count_event(struct correlator *c, struct str key, const char *name, int64_t real_ns,
                        struct correlated *ret, struct error *err)
 {
@@ -134,8 +138,8 @@ static int take_token(struct correlator *c, struct str key, uint64_t now_ns, boo
     return 0;
 }
 
-int correlate(struct correlator *c, const struct correlate_event *e, uint64_t now_ns, int64_t real_ns,
-              struct correlated *ret, struct error *err)
+int correlator_observe(struct correlator *c, const struct correlate_event *e, uint64_t now_ns,
+                       int64_t real_ns, struct correlated *ret, struct error *err)
 {
     struct correlated out = { 0 };
     struct keys k;

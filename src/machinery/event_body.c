@@ -1,3 +1,5 @@
+/* Names, messages and JSON bodies of events. Nothing here keeps state; failures are kept in the output
+ * buffer. */
 #include "machinery/event_body.h"
 
 #include <inttypes.h>
@@ -26,7 +28,7 @@ void event_name(const char *object_name, int64_t unix_ns, struct rng *rng, char 
     uid_make(random, ret);
 }
 
-/* Every character that is none becomes U+FFFD. */
+/* Replaces every invalid character by U+FFFD. */
 static void add_clean(struct str text, struct buf *out)
 {
     while (text.len) {
@@ -54,10 +56,10 @@ void event_message(struct str text, size_t bytes_max, struct buf *out)
 void event_key_text(struct str text, struct buf *out)
 {
     buf_add_str(out, text);
-    buf_add_char(out, '\0'); /* which is in none of the texts */
+    buf_add_char(out, '\0'); /* occurs in none of the texts */
 }
 
-/* The kind stands for its apiVersion too: Berth knows one of each. */
+/* The kind implies its apiVersion: Berth has one version of each. */
 void event_key_object(const struct object *o, struct buf *out)
 {
     event_key_text(str_of(o->kind->group), out);
@@ -125,7 +127,7 @@ void event_write_core_patch(const struct event_body *b, struct buf *out)
     json_out_end_object(out);
 }
 
-/* "<component>-<host>", as long as it may be. */
+/* "<component>-<host>", cut to the maximum length. */
 static void write_instance(const struct event_body *b, struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)1 << 16);

@@ -1,4 +1,4 @@
-/* The words of events: names, messages, keys to tell them apart, and their two forms as JSON. */
+/* Parts of events: names, messages, keys that identify equal events, and both JSON forms. */
 #ifndef BERTH_MACHINERY_EVENT_BODY_H
 #define BERTH_MACHINERY_EVENT_BODY_H
 
@@ -11,7 +11,7 @@
 #define EVENT_NAME_BYTES 254 /* with the NUL */
 #define EVENT_INSTANCE_BYTES_MAX 128
 
-/* Everything an event says. Texts are borrowed. */
+/* The content of an event. Texts are borrowed. */
 struct event_body {
     const char *name;
     const struct object *about;
@@ -27,26 +27,25 @@ struct event_body {
     int32_t count;
 };
 
-/* Where events about the object are: its namespace, "default" at cluster scope. */
+/* The namespace of events about the object: its own, or "default" at cluster scope. */
 const char *event_namespace(const struct object *about);
 
-/* "<object>.<nanoseconds, hexadecimal>", a random UUID where that is no name. */
+/* "<object>.<nanoseconds, hexadecimal>", or a random UUID if that is not a valid name. */
 void event_name(const char *object_name, int64_t unix_ns, struct rng *rng, char ret[EVENT_NAME_BYTES]);
 
-/* Appends the text as UTF-8 without NUL, whatever it was; of one that does not fit into bytes_max the two
- * ends (buf_add_ends()). */
+/* Appends the text as valid UTF-8 without NUL; if it exceeds bytes_max, its two ends (buf_add_ends()). */
 void event_message(struct str text, size_t bytes_max, struct buf *out);
 
-/* Parts of keys: no two sequences of parts give the same key. The object: kind, namespace, name, uid. */
+/* Append parts of a key: different sequences of parts never give the same key. The object's parts are kind,
+ * namespace, name and uid. */
 void event_key_text(struct str text, struct buf *out);
 void event_key_object(const struct object *o, struct buf *out);
 
-/* The object of core/v1, and the patch that counts on: {"count":…,"lastTimestamp":…,"message":…}. */
+/* The core/v1 object, and the patch of a repeated event: {"count":…,"lastTimestamp":…,"message":…}. */
 void event_write_core(const struct event_body *b, struct buf *out);
 void event_write_core_patch(const struct event_body *b, struct buf *out);
 
-/* The object of events.k8s.io/v1 up to its last brace, which is for the writer: a series may stand before it.
- */
+/* The events.k8s.io/v1 object without its closing brace: the caller may add a series first. */
 void event_write_v1_open(const struct event_body *b, struct buf *out);
 /* "series":{"count":…,"lastObservedTime":…} */
 void event_write_series(int32_t count, int64_t last_real_ns, struct buf *out);

@@ -1,3 +1,7 @@
+/* Implementation of the event sender: deliveries wait in a queue, or behind an earlier delivery of the same
+ * event.
+ *
+ * At most under_way_max requests are in flight. A delivery that waits for its retry keeps its slot. */
 #include "machinery/event_sender.h"
 
 #include <assert.h>
@@ -7,6 +11,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/reach.h"
 #include "machinery/metrics.h"
 #include "machinery/recorder.h"
 
@@ -14,15 +19,15 @@
 #define DELIVERY_BYTES_MAX ((size_t)1 << 20)
 
 struct event_delivery {
-    TAILQ_ENTRY(event_delivery) link; /* of the queue, or of an earlier one's followers */
+    TAILQ_ENTRY(event_delivery) link; /* in the queue, or among the followers of an earlier delivery */
     struct event_sender *sender;
-    struct event_deliveries followers; /* later ones of the same event */
+    struct event_deliveries followers; /* later deliveries of the same event */
     struct client_call call;
-    struct timer timer; /* of the next try */
+    struct timer timer; /* for the next try */
     struct arena arena;
     struct event_request request; /* texts in the arena */
     bool is_patch;
-    bool may_be_there; /* a try that was not answered may have made it */
+    bool may_be_there; /* an unanswered try may have created it */
     unsigned tries;
 };
 
@@ -80,7 +85,7 @@ static int delivery_new(struct event_sender *x, const struct event_request *q, s
     return 0;
 }
 
-/* --- Under way --- */
+/* --- Requests --- */
 
 static void delivery_on_done(void *ctx, const struct client_answer *a);
 
@@ -99,7 +104,7 @@ static void delivery_send(void *ctx)
     client_send(d->sender->client, &d->call, &q, delivery_on_done, d);
 }
 
-/* The first of its followers comes next of all: it has waited longest. */
+/* The first follower is sent next, because it has waited longest. */
 static void delivery_end(struct event_delivery *d, enum event_outcome outcome)
 {
     struct event_sender *x = d->sender;
@@ -115,7 +120,7 @@ static void delivery_end(struct event_delivery *d, enum event_outcome outcome)
     } else {
         (void)map_remove(&x->events, str_of(d->request.name));
     }
-    assert(r == 0); /* the name is there */
+    assert(r == 0); /* the name is in the map */
     (void)r;
     (void)delivery_free(d);
     x->count--;
@@ -125,16 +130,16 @@ static void delivery_end(struct event_delivery *d, enum event_outcome outcome)
 
 static void delivery_enter_waiting(struct event_delivery *d, const struct client_answer *a)
 {
-    /* The first delay differs, so that those who lost the server together do not come back together. */
+    /* A random first delay keeps clients that lost the server together from returning together. */
     uint64_t delay_ns = d->tries == 1 ? rng_below(&d->sender->rng, RETRY_NS) : RETRY_NS;
 
-    log_info("event not written, trying again", LOG_STR("namespace", d->request.ns),
+    log_info("event not written, will retry", LOG_STR("namespace", d->request.ns),
              LOG_STR("event", d->request.name), LOG_UINT("tries", d->tries),
              LOG_UINT("after_ms", delay_ns / NS_PER_MS), LOG_ERR(&a->error));
     timer_arm_after(&d->timer, delay_ns);
 }
 
-/* No answer came, and another time one may come. */
+/* True if no answer came and a retry may get one. */
 static bool may_try_again(const struct event_delivery *d, const struct client_answer *a)
 {
     if (d->tries >= RECORDER_TRIES_MAX || a->http_status != 0)
@@ -142,28 +147,12 @@ static bool may_try_again(const struct event_delivery *d, const struct client_an
     return a->error.code == ERR_UNAVAILABLE || a->error.code == ERR_TIMEOUT || a->error.code == ERR_IO;
 }
 
-/* Nobody needs to hear of these: the event is there, its namespace is going, or we may not write any more. */
-static bool is_quiet(const struct client_answer *a)
-{
-    return a->error.code == ERR_EXISTS || a->error.code == ERR_CANCELLED || client_is_terminating(a);
-}
-
-static void delivery_give_up(struct event_delivery *d, const struct client_answer *a)
-{
-    bool was_made = a->error.code == ERR_EXISTS && d->may_be_there;
-
-    LOG_AT(is_quiet(a) ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "event not written, giving up",
-           LOG_STR("namespace", d->request.ns), LOG_STR("event", d->request.name),
-           LOG_UINT("tries", d->tries), LOG_ERR(&a->error), LOG_END);
-    delivery_end(d, was_made ? EVENT_CREATED : EVENT_FAILED);
-}
-
 static void delivery_on_done(void *ctx, const struct client_answer *a)
 {
     struct event_delivery *d = ctx;
 
     if (a->r < 0 && d->is_patch && a->error.code == ERR_NOT_FOUND) {
-        /* Its time was up, or it was never written. The same try goes on. */
+        /* The event expired or was never written: the same try creates it. */
         d->is_patch = false;
         delivery_send(d);
         return;
@@ -175,13 +164,20 @@ static void delivery_on_done(void *ctx, const struct client_answer *a)
         d->may_be_there |= !d->is_patch && a->may_have_happened;
         delivery_enter_waiting(d, a);
     } else {
-        delivery_give_up(d, a);
+        bool is_there = a->error.code == ERR_EXISTS;
+        /* Not worth an error: the event exists, its namespace is being deleted, or writes are blocked. */
+        bool is_quiet = is_there || a->error.code == ERR_CANCELLED || client_is_terminating(a);
+
+        LOG_AT(is_quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "event not written, giving up",
+               LOG_STR("namespace", d->request.ns), LOG_STR("event", d->request.name),
+               LOG_UINT("tries", d->tries), LOG_ERR(&a->error), LOG_END);
+        delivery_end(d, is_there && d->may_be_there ? EVENT_CREATED : EVENT_FAILED);
     }
 }
 
 /* --- The queue --- */
 
-static void pump(void *ctx)
+static void send_queued(void *ctx)
 {
     struct event_sender *x = ctx;
     struct event_delivery *d;
@@ -193,8 +189,7 @@ static void pump(void *ctx)
     }
 }
 
-/* Behind the others of its event; the first of them waits for its turn. Events have names of their own,
- * whatever the namespace. */
+/* Queues the delivery behind others of the same event. Event names are unique across namespaces. */
 static int delivery_line_up(struct event_delivery *d, struct error *err)
 {
     struct event_sender *x = d->sender;
@@ -212,15 +207,6 @@ static int delivery_line_up(struct event_delivery *d, struct error *err)
     return 0;
 }
 
-/* Said once for each time that the queue is full, not for each event: there may be thousands. */
-static void drop(struct event_sender *x, const struct event_request *q, const struct error *err)
-{
-    event_sender_count(x, EVENT_DROPPED);
-    if (!x->is_dropping)
-        log_error("events are dropped", LOG_STR("namespace", q->ns), LOG_STR("event", q->name), LOG_ERR(err));
-    x->is_dropping = true;
-}
-
 void event_sender_add(struct event_sender *x, const struct event_request *q)
 {
     _cleanup_(delivery_free_p) struct event_delivery *d = NULL;
@@ -228,27 +214,32 @@ void event_sender_add(struct event_sender *x, const struct event_request *q)
     int r;
 
     if (x->count >= RECORDER_QUEUE_MAX)
-        r = error_set(&err, ERR_BUSY, "%zu events wait to be written", x->count);
+        r = error_set(&err, ERR_BUSY, "event queue is full: %zu events", x->count);
     else
         r = delivery_new(x, q, &d, &err);
     if (r == 0)
         r = delivery_line_up(d, &err);
     if (r < 0) {
-        drop(x, q, &err);
+        event_sender_count(x, EVENT_DROPPED);
+        if (!x->is_dropping) /* logged once, because there may be thousands */
+            log_error("event queue full, dropping events", LOG_STR("namespace", q->ns),
+                      LOG_STR("event", q->name), LOG_ERR(&err));
+        x->is_dropping = true;
         return;
     }
-    (void)TAKE(d); /* its event's, or an earlier one's */
+    (void)TAKE(d); /* now owned by its event or an earlier delivery */
     x->is_dropping = false;
     x->count++;
 }
 
 void event_sender_count(struct event_sender *x, enum event_outcome outcome)
 {
+    reach_move(REACH_EVENT_OUTCOME, EVENT_OUTCOME_COUNT, outcome, outcome);
     if (x->outcomes[outcome])
         metric_add(x->outcomes[outcome], 1);
 }
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 static int add_metrics(struct event_sender *x, struct metrics *metrics, struct error *err)
 {
@@ -256,7 +247,7 @@ static int add_metrics(struct event_sender *x, struct metrics *metrics, struct e
     struct metric_family *f;
     int r = metrics_share_family(metrics,
                                  &(struct metric_desc){ .name = "berth_events_total",
-                                                        .help = "Events by what became of them.",
+                                                        .help = "Events, by outcome.",
                                                         .type = METRIC_COUNTER,
                                                         .labels = labels },
                                  &f, err);
@@ -280,7 +271,7 @@ int event_sender_init(struct event_sender *x, const struct recorder_options *o, 
     k0 = rng_u64(&hash);
     map_init(&x->events, (struct hash_seed){ k0, rng_u64(&hash) });
     TAILQ_INIT(&x->queue);
-    deferred_init(&x->pump, o->loop, pump, x);
+    deferred_init(&x->pump, o->loop, send_queued, x);
     return o->metrics ? add_metrics(x, o->metrics, err) : 0;
 }
 

@@ -1,11 +1,11 @@
-/* Sends events to the server: a bounded queue, some requests at once, patient while nobody answers.
+/* Sends events to the server: a bounded queue, a limited number of requests in flight, and retries while the
+ * server does not answer.
  *
- * Requests for one event leave in the order they were added, one after the other: no count overtakes the
- * event it is of. A request that no server answered is tried again after a while and keeps its place among
- * those under way, so that an outage is not met with a thousand requests; whatever a server says is final,
- * but for a count whose event is gone: the event is made anew.
+ * Requests for one event are sent in order, one at a time, so that a count never overtakes its event. A
+ * request without an answer is retried after a delay and keeps its place in flight, so that an outage does
+ * not cause a burst. Any answer is final, except for a count whose event is gone: the event is created again.
  *
- * Costs: O(1) for each request, an allocation or two. */
+ * Costs: O(1) and one or two allocations per request. */
 #ifndef BERTH_MACHINERY_EVENT_SENDER_H
 #define BERTH_MACHINERY_EVENT_SENDER_H
 
@@ -24,14 +24,14 @@ struct event_delivery;
 struct metric;
 struct metrics;
 
-/* What berth_events_total counts: writes (the first three), and events that led to no write of their own,
- * or, AGGREGATED, to one that they share. */
+/* Labels of berth_events_total: writes (the first three), and events without a write of their own; an
+ * AGGREGATED event shares one. */
 enum event_outcome {
     EVENT_CREATED,
     EVENT_PATCHED,
     EVENT_FAILED,
     EVENT_AGGREGATED, /* combined with others, or counted in a series */
-    EVENT_FILTERED,   /* too many about one object */
+    EVENT_FILTERED,   /* rate limit of one object exceeded */
     EVENT_DROPPED,    /* the queue was full */
     EVENT_OUTCOME_COUNT,
 };
@@ -39,31 +39,31 @@ enum event_outcome {
 struct event_sender {
     struct client *client;
     struct loop *loop;
-    struct rng rng; /* of delays */
+    struct rng rng; /* for delays */
     struct deferred pump;
-    struct map events;                                  /* by name -> the first delivery of each */
-    TAILQ_HEAD(event_deliveries, event_delivery) queue; /* of those, the ones that are not under way */
-    size_t count;                                       /* all of them */
+    struct map events;                                  /* by name -> the first delivery of each event */
+    TAILQ_HEAD(event_deliveries, event_delivery) queue; /* those that are not in flight */
+    size_t count;                                       /* all deliveries */
     size_t under_way;
     size_t under_way_max;
     struct metric *outcomes[EVENT_OUTCOME_COUNT]; /* NULL: not counted */
-    bool is_dropping;                             /* and has said so */
+    bool is_dropping;                             /* already logged */
 };
 
-/* What is to be written. Texts are copied. */
+/* A request. Texts are copied. */
 struct event_request {
     const struct kind_info *kind;
     const char *ns;
     const char *name;
-    struct str create; /* the whole event as it is now */
-    struct str patch;  /* of one that was made before; empty: it is new */
+    struct str create; /* the whole event in its current state */
+    struct str patch;  /* of an event that was created before; empty: it is new */
 };
 
 struct recorder_options;
-/* Stays where it is. Nothing to release when it fails. */
+/* Must not move. Nothing to release if it fails. */
 int event_sender_init(struct event_sender *x, const struct recorder_options *o, const struct rng *rng,
                       struct error *err);
-/* What was not sent is lost. Takes a zeroed one too. */
+/* Unsent events are lost. Accepts a zeroed sender. */
 void event_sender_done(struct event_sender *x);
 
 void event_sender_add(struct event_sender *x, const struct event_request *q);

@@ -1,3 +1,4 @@
+/* Health checks and the texts of /livez, /readyz and /healthz. The checks are few and searched in order. */
 #include "machinery/health.h"
 
 #include "base/vec.h"
@@ -10,7 +11,7 @@ struct check {
 };
 
 struct health {
-    VEC(struct check) checks; /* a dozen at most: searched in order */
+    VEC(struct check) checks; /* a dozen at most: linear search */
 };
 
 static const struct {
@@ -18,7 +19,7 @@ static const struct {
     unsigned bit;
 } endpoints[] = { { "livez", HEALTH_LIVE }, { "readyz", HEALTH_READY }, { "healthz", HEALTH_OLD } };
 
-static int ping(void *ctx, struct error *err)
+static int check_ping(void *ctx, struct error *err)
 {
     (void)ctx;
     (void)err;
@@ -30,7 +31,7 @@ struct health *health_new(void)
     struct health *h = calloc(1, sizeof *h);
     struct error ignored;
 
-    if (h && health_add(h, "ping", HEALTH_ALL, ping, NULL, &ignored) < 0)
+    if (h && health_add(h, "ping", HEALTH_ALL, check_ping, NULL, &ignored) < 0)
         h = health_free(h);
     return h;
 }
@@ -44,7 +45,7 @@ struct health *health_free(struct health *h)
     return NULL;
 }
 
-/* NULL when none of that name is asked at these endpoints. */
+/* NULL if these endpoints have no such check. */
 static const struct check *find_check(const struct health *h, struct str name, unsigned when)
 {
     for (size_t i = 0; i < h->checks.count; i++) {
@@ -58,13 +59,14 @@ int health_add(struct health *h, const char *name, unsigned when, health_check_f
                struct error *err)
 {
     if (find_check(h, str_of(name), HEALTH_ALL))
-        return error_set(err, ERR_EXISTS, "health check '%s' is there already", name);
+        return error_set(err, ERR_EXISTS, "health check '%s' already exists", name);
     if (vec_push(&h->checks, (struct check){ name, when, check, ctx }) < 0)
         return error_no_memory(err);
     return 0;
 }
 
-/* "/readyz/store" is the check "store" of readyz; ret_check is empty for all of them. -1 for no such path. */
+/* "/readyz/store" is the check "store" of readyz; ret_check is empty for all checks. -1 for an unknown path.
+ */
 static int endpoint_of(struct str path, struct str *ret_check)
 {
     struct str rest = path;
@@ -132,7 +134,7 @@ static int answer_one(const struct check *k, struct buf *out)
     return 200;
 }
 
-/* One line for the check; false when it fails and counts. */
+/* One line for the check; false if it fails and is not excluded. */
 static bool answer_line(const struct check *k, const struct health_ask *ask, struct buf *out)
 {
     struct error err;

@@ -1,7 +1,7 @@
-/* The cache, kept up with what the reflector brings, and what that means for handlers.
+/* Informers: apply what the reflector delivers to the cache, and notify the handlers.
  *
- * Room for notices is made before the cache changes, and every change is noted: nothing happens untold. The
- * cache is up to date, of a list as a whole, before anybody hears of it. */
+ * Room for notices is reserved before the cache changes, and every change is noted, so that no change is
+ * lost. The cache is up to date, for a list as a whole, before a handler is called. */
 #include "machinery/informer.h"
 
 #include <assert.h>
@@ -26,12 +26,12 @@ struct informer {
     struct notices notices;
     struct reflector reflector;
     struct reflector_metrics metrics;
-    size_t counted; /* objects, in the gauge */
+    size_t counted; /* objects counted in the gauge */
     bool is_synced_counted;
     bool is_started;
-    bool is_filled; /* the first snapshot is in the cache; its notices may be on their way */
+    bool is_filled; /* the first list is in the cache; its notices may not be delivered yet */
     bool is_not_served;
-    bool has_warned; /* of that */
+    bool has_warned; /* about an unserved resource */
 };
 
 static void informer_update_gauges(struct informer *i)
@@ -45,15 +45,15 @@ static void informer_update_gauges(struct informer *i)
     i->is_synced_counted = i->notices.is_synced;
 }
 
-static void informer_tell(struct informer *i)
+static void informer_notify(struct informer *i)
 {
-    notices_tell(&i->notices);
+    notices_deliver(&i->notices);
     informer_update_gauges(i);
 }
 
 /* --- Changes --- */
 
-/* What has to be told when old (NULL: nothing) gives way to o (NULL: nothing). Up to two notices. */
+/* Notes that old (NULL: nothing) is replaced by o (NULL: nothing). At most two notices. */
 static void informer_note_change(struct informer *i, const struct object *old, const struct object *o,
                                  bool is_final_unknown)
 {
@@ -71,7 +71,7 @@ static void informer_note_change(struct informer *i, const struct object *old, c
 static int informer_set(struct informer *i, const struct object *old, const struct object *o,
                         struct error *err)
 {
-    _cleanup_(object_unref_p) struct object *kept = old ? object_ref(old) : NULL; /* past its time here */
+    _cleanup_(object_unref_p) struct object *kept = old ? object_ref(old) : NULL; /* no longer in the cache */
     int r = notices_reserve(&i->notices, 2, err);
 
     if (r == 0)
@@ -79,11 +79,11 @@ static int informer_set(struct informer *i, const struct object *old, const stru
     if (r < 0)
         return r;
     informer_note_change(i, kept, o, /* is_final_unknown= */ true);
-    informer_tell(i);
+    informer_notify(i);
     return 0;
 }
 
-/* Of what the cache has already, or has seen go. */
+/* Ignores an object or removal that the cache is already past. */
 static int informer_ignore(struct informer *i)
 {
     reflector_metrics_add(&i->metrics, REFLECTOR_STALE, 1);
@@ -101,7 +101,7 @@ static int on_put(void *ctx, const struct object *o, bool is_replay, struct erro
     c = version_cmp(object_version(o), object_version(old));
     if (c == 0 && strcmp(old->uid, o->uid) == 0)
         return 0;
-    /* Older: a replay, or overtaken by what informer_observe() was quicker to tell. */
+    /* Older: a replay, or informer_observe() delivered a newer version first. */
     return c == -1 && !MUTANT("informer-goes-back") ? informer_ignore(i) : informer_set(i, old, o, err);
 }
 
@@ -114,17 +114,17 @@ static int on_remove(void *ctx, const struct object *o, bool is_replay, struct e
 
     if (!old)
         return 0;
-    /* An older one's end is news all the same where it left a selection and informer_observe() knows more of
-     * it; not where another has its name by now, or the stream was there before. */
+    /* The end of an older version still counts if the object left a selection that informer_observe() knows
+     * more of; not if another object has its name, or the event is a replay. */
     if ((is_other || is_replay) && version_cmp(object_version(o), object_version(old)) == -1)
         return informer_ignore(i);
     r = notices_reserve(&i->notices, 1, err);
     if (r < 0)
         return r;
-    /* Handlers get the object as it was when it went; of another one only its end is known. */
+    /* Handlers get the object as it was when deleted; for another object only its deletion is known. */
     informer_note_change(i, is_other ? old : o, NULL, is_other);
     cache_remove(&i->cache, o);
-    informer_tell(i);
+    informer_notify(i);
     return 0;
 }
 
@@ -136,13 +136,12 @@ struct replacement {
     bool keeps_newer;
 };
 
-/* One key of both: notes what becomes of it. The cache itself is not touched yet. */
+/* Compares one key of both and notes the change. Does not touch the cache. */
 static void replacement_compare(const struct replacement *p, const struct object *old, const struct object *o)
 {
     if (old && o && strcmp(old->uid, o->uid) == 0 && version_cmp(object_version(o), object_version(old)) == 0)
         return;
-    /* What came by informer_observe() and is newer than the snapshot: the watch will tell what became of it.
-     */
+    /* informer_observe() delivered a version newer than the list: the watch follows up. */
     if (old && p->keeps_newer && version_cmp(object_version(old), p->version) == 1 &&
         !MUTANT("informer-forgets-observed"))
         return;
@@ -151,7 +150,7 @@ static void replacement_compare(const struct replacement *p, const struct object
     informer_note_change(p->informer, old, o, /* is_final_unknown= */ true);
 }
 
-/* Walks both in the order of keys. */
+/* Walks both in key order. */
 static void replacement_note(const struct replacement *p, const struct cache *snapshot)
 {
     struct informer_cursor old_at, new_at;
@@ -169,7 +168,7 @@ static void replacement_note(const struct replacement *p, const struct cache *sn
     }
 }
 
-/* Does to the cache what the notices from `at` on say. On failure those that are not done are forgotten. */
+/* Applies the notices from `at` on to the cache. On failure the unapplied ones are dropped. */
 static int replacement_apply(struct informer *i, size_t at, struct error *err)
 {
     for (; at < i->notices.queue.count; at++) {
@@ -188,8 +187,8 @@ static int replacement_apply(struct informer *i, size_t at, struct error *err)
     return 0;
 }
 
-/* Everything is in the cache before anybody hears of anything. Without memory for all of it, what was done is
- * told and the next snapshot does the rest. */
+/* The cache is complete before the first notice is delivered. Without memory, what was applied is delivered
+ * and the next list does the rest. */
 static int on_replace(void *ctx, struct cache *snapshot, struct str version, bool keeps_newer,
                       struct error *err)
 {
@@ -208,12 +207,11 @@ static int on_replace(void *ctx, struct cache *snapshot, struct str version, boo
             notices_add(&i->notices, (struct notice){ .type = NOTICE_SYNCED }, NULL, NULL);
         i->is_filled = true;
     }
-    informer_tell(i);
+    informer_notify(i);
     return r;
 }
 
-/* A kind that was served before is not taken for gone: whoever answers for the server for a moment would
- * otherwise empty the cache. */
+/* A kind that was served before is not emptied: another server may have answered for a moment. */
 static void on_not_served(void *ctx, const struct error *why)
 {
     struct informer *i = ctx;
@@ -222,14 +220,14 @@ static void on_not_served(void *ctx, const struct error *why)
     if (i->is_filled && !i->is_not_served)
         return;
     if (!i->has_warned)
-        log_warn("the server does not serve this resource; it counts as empty",
-                 LOG_STR("resource", i->kind->plural), LOG_STR("group", i->kind->group), LOG_ERR(why));
+        log_warn("resource not served by API server, treated as empty", LOG_STR("resource", i->kind->plural),
+                 LOG_STR("group", i->kind->group), LOG_ERR(why));
     i->has_warned = true;
     i->is_not_served = true;
     if (!i->is_filled && notices_reserve(&i->notices, 1, &err) == 0) {
         i->is_filled = true;
         notices_add(&i->notices, (struct notice){ .type = NOTICE_SYNCED }, NULL, NULL);
-        informer_tell(i);
+        informer_notify(i);
     }
 }
 
@@ -244,17 +242,19 @@ void informer_observe(struct informer *i, const struct object *o)
     if (!i->is_filled || !cache_can_hold(o) || (i->ns && strcmp(i->ns, o->ns) != 0))
         return;
     if (version_cmp(version, reflector_version(&i->reflector)) != 1 && !MUTANT("informer-observes-ghosts"))
-        return; /* the watch has been there, and knows better */
+        return; /* the watch is ahead of this answer */
     old = cache_get_like(&i->cache, o);
-    /* What selectors say about an object that is not here is for the server to tell. */
-    if (old ? version_cmp(version, object_version(old)) != 1 : !may_match)
+    /* Whether an object that is not in the cache matches the selectors is for the server to decide. */
+    if (!may_match && (!old || (strcmp(old->uid, o->uid) != 0 && !MUTANT("informer-observes-unselected"))))
         return;
-    (void)informer_set(i, old, o, &err); /* without memory the watch tells it a little later */
+    if (old && version_cmp(version, object_version(old)) != 1)
+        return;
+    (void)informer_set(i, old, o, &err); /* without memory the watch delivers it later */
 }
 
 /* --- Handlers --- */
 
-/* Notices for this handler alone, about all that is there. 0, or no memory. */
+/* Notices only for this handler, about all cached objects. 0, or no memory. */
 static int handler_note_all(struct informer_handler *h, bool is_resync)
 {
     struct informer *i = h->informer;
@@ -278,23 +278,17 @@ static int handler_note_all(struct informer_handler *h, bool is_resync)
     return 0;
 }
 
-static void handler_arm(struct informer_handler *h)
-{
-    uint64_t period = h->resync_ns;
-
-    if (h->since == UINT64_MAX) /* there was no memory to tell it what is there */
-        timer_arm_after(&h->timer, RESYNC_NS_MIN);
-    else if (period)
-        timer_arm_after(&h->timer, period < RESYNC_NS_MIN ? RESYNC_NS_MIN : period);
-}
-
 static void handler_run(struct informer_handler *h, bool is_resync)
 {
     struct informer *i = h->informer;
+    uint64_t period = h->resync_ns;
 
-    (void)handler_note_all(h, is_resync); /* without memory: at the next time */
-    handler_arm(h);
-    informer_tell(i);
+    (void)handler_note_all(h, is_resync); /* without memory: at the next resync */
+    if (h->since == UINT64_MAX)           /* without memory it got no initial notices */
+        timer_arm_after(&h->timer, RESYNC_NS_MIN);
+    else if (period)
+        timer_arm_after(&h->timer, period < RESYNC_NS_MIN ? RESYNC_NS_MIN : period);
+    informer_notify(i);
 }
 
 static void on_handler_timer(void *ctx)
@@ -306,6 +300,7 @@ static void on_handler_timer(void *ctx)
 
 void informer_add_handler(struct informer *i, struct informer_handler *h)
 {
+    assert(!h->informer);
     h->informer = i;
     h->since = UINT64_MAX;
     timer_init(&h->timer, i->loop, on_handler_timer, h);
@@ -390,7 +385,7 @@ bool informer_is_not_served(const struct informer *i)
     return i->is_not_served;
 }
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 static int copy_text(const char *text, char **ret, struct error *err)
 {
@@ -400,17 +395,6 @@ static int copy_text(const char *text, char **ret, struct error *err)
         return error_no_memory(err);
     *ret = copy;
     return 0;
-}
-
-static int informer_copy_texts(struct informer *i, const struct informer_options *o, struct error *err)
-{
-    int r = copy_text(o->ns, &i->ns, err);
-
-    if (r == 0)
-        r = copy_text(o->label_selector, &i->label_selector, err);
-    if (r == 0)
-        r = copy_text(o->field_selector, &i->field_selector, err);
-    return r;
 }
 
 static void informer_init(struct informer *i, const struct informer_options *o)
@@ -448,7 +432,11 @@ int informer_new(const struct informer_options *o, struct informer **ret, struct
     if (!i)
         return error_no_memory(err);
     informer_init(i, o);
-    r = informer_copy_texts(i, o, err);
+    r = copy_text(o->ns, &i->ns, err);
+    if (r == 0)
+        r = copy_text(o->label_selector, &i->label_selector, err);
+    if (r == 0)
+        r = copy_text(o->field_selector, &i->field_selector, err);
     i->reflector.o.ns = i->ns;
     i->reflector.o.label_selector = i->label_selector;
     i->reflector.o.field_selector = i->field_selector;

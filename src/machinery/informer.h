@@ -1,13 +1,13 @@
-/* Informers: what the server has of one kind, kept here, and told to whoever wants to know.
+/* Informers: a local copy of all objects of one kind, with handlers that are notified of changes.
  *
- * An informer lists and watches (reflector.c) into a cache of shared, immutable objects (cache.c) and tells
- * its handlers what changed. A controller reads the cache instead of asking the server, and needs to have
- * seen no event: whatever was missed shows up as the difference to the next list.
+ * An informer lists and watches (reflector.c) into a cache of shared, immutable objects (cache.c) and
+ * notifies its handlers. A controller reads the cache instead of the server and does not depend on single
+ * events: a missed change shows up as the difference to the next list.
  *
- * Everything happens on the loop. Handlers are called after the cache is up to date, in the order of events,
- * each object's versions in order; they mark work and return. No handler frees an informer. The cache is in
- * the order of keys, so that nothing depends on chance. Costs: get O(1), a change O(log n) and one more for
- * each index that the object is in. */
+ * Everything runs on the loop. Handlers are called after the cache is up to date, in the order of events,
+ * with each object's versions in order; they enqueue work and return. A handler must not free an informer.
+ * The cache is in key order, so that results are deterministic. Costs: get O(1); a change O(log n), and once
+ * more for each index that has the object. */
 #ifndef BERTH_MACHINERY_INFORMER_H
 #define BERTH_MACHINERY_INFORMER_H
 
@@ -28,12 +28,11 @@ struct cache_bucket;
 struct informer;
 struct metrics;
 
-/* A secondary index: the texts under which an object is found, none, one or several. */
+/* A secondary index: the values (none, one or several) under which an object is found. */
 typedef void index_emit_fn(void *ctx, struct str value);
 struct informer_index {
     const char *name;
-    /* Calls emit for each value. Pure: the same object gives the same values. A value given twice counts
-     * once. */
+    /* Calls emit for each value. Must be deterministic. Duplicate values count once. */
     void (*values)(const struct object *o, index_emit_fn *emit, void *ctx);
 };
 #define INFORMER_INDEXES_MAX 8
@@ -41,63 +40,67 @@ struct informer_index {
 struct informer_options {
     struct loop *loop;
     struct client *client;
-    struct metrics *metrics; /* NULL: nothing is counted */
-    uint64_t seed;           /* of backoff and timeouts */
+    struct metrics *metrics; /* NULL: not counted */
+    uint64_t seed;           /* for backoff and timeouts */
     const struct kind_info *kind;
     const char *ns; /* NULL: all */
     const char *label_selector;
     const char *field_selector;
     const struct informer_index *indexes; /* borrowed */
     size_t indexes_count;
-    /* Begin with a streaming list, for servers that are known to serve it; a server that does not is listed
-     * the old way after a while. */
+    /* Start with a streaming list, for servers that support it; after a timeout the informer falls back to
+     * paged lists. */
     bool streams_lists;
 };
 
 int informer_new(const struct informer_options *o, struct informer **ret, struct error *err);
-/* Asks the server nothing more, tells nobody anything. Takes NULL. */
+/* Sends no further requests and calls no handler. Accepts NULL. */
 struct informer *informer_free(struct informer *i);
 DEFINE_CLEANUP(struct informer, informer_free)
 
-/* From here on it lists and watches. */
+/* Starts to list and watch. */
 void informer_start(struct informer *i);
 
-/* The first list is in the cache and every handler has heard of it. It stays true. */
+/* The first list is in the cache and every handler was notified. Stays true. */
 bool informer_is_synced(const struct informer *i);
-/* The path is not served by this server (404 without a Status); it is tried again now and then. A kind that
- * is optional counts as synced and empty then, and a warning is logged once. */
+/* The server does not serve this path (404 without a Status); it is retried from time to time. An optional
+ * kind then counts as synced and empty, and one warning is logged. */
 bool informer_is_not_served(const struct informer *i);
 
-/* Handlers. Any of the three may be NULL. Added late, a handler hears of every cached object first. */
+/* Handlers. Any function may be NULL. A handler that is added late is first notified of every cached object.
+ */
 struct informer_handler {
     void (*on_add)(void *ctx, const struct object *o, bool is_initial);
     void (*on_update)(void *ctx, const struct object *old, const struct object *o);
-    /* is_final_unknown: it was gone from a list; o is what was known last. */
+    /* is_final_unknown: missing from a list; o is the last known state. */
     void (*on_delete)(void *ctx, const struct object *o, bool is_final_unknown);
-    /* The informer became synced: comes after the adds of the first list. */
+    /* The informer is synced: called after the adds of the first list. */
     void (*on_synced)(void *ctx);
     void *ctx;
-    uint64_t resync_ns; /* 0: never; else at least a second: on_update(o, o) for every object */
+    uint64_t resync_ns; /* 0: never; else at least one second: on_update(o, o) for every object */
+    /* Used for on_add and on_update, and for on_delete, where those are NULL. */
+    void (*on_upsert)(void *ctx, const struct object *o);
+    void (*on_removed)(void *ctx, const struct object *o);
 
-    /* The informer's. */
+    /* Private to the informer. */
     TAILQ_ENTRY(informer_handler) link;
     struct informer *informer;
     struct timer timer;
-    uint64_t since; /* hears what is newer than this; UINT64_MAX until it has heard what was there before */
+    uint64_t since; /* number of the last notice it skips; UINT64_MAX until it got its initial notices */
 };
-/* Embedded by its owner, who removes it before it goes. */
+/* Embedded by its owner, who must remove it before freeing it. */
 void informer_add_handler(struct informer *i, struct informer_handler *h);
 void informer_remove_handler(struct informer_handler *h);
 
 /* --- Reading. Objects are borrowed until the next turn of the loop. --- */
 
-/* NULL when it is not there. ns is "" at cluster scope. */
+/* NULL if it does not exist. ns is "" at cluster scope. */
 const struct object *informer_get(const struct informer *i, const char *ns, const char *name);
 /* By "namespace/name" or "name". */
 const struct object *informer_get_key(const struct informer *i, struct str key);
 size_t informer_count(const struct informer *i);
 
-/* In the order of namespace and name. Any change to the cache makes the cursor stale.
+/* In the order of namespace and name. Any change of the cache invalidates the cursor.
  *
  *     for (o = informer_first(i, &c); o; o = informer_next(&c)) */
 struct informer_cursor {
@@ -107,48 +110,48 @@ struct informer_cursor {
 };
 const struct object *informer_first(const struct informer *i, struct informer_cursor *c);
 const struct object *informer_next(struct informer_cursor *c);
-/* The first behind "namespace/name" or "name", whether or not there is such an object; the very first for an
- * empty key. For whoever walks over the cache in several turns of the loop. */
+/* The first object after "namespace/name" or "name", which need not exist; the first of all for an empty key.
+ * For walks over several turns of the loop. */
 const struct object *informer_first_after(const struct informer *i, struct str key,
                                           struct informer_cursor *c);
-/* Counts the changes of the cache: an equal count means that nothing changed in between. */
+/* The number of changes of the cache: if equal, nothing changed in between. */
 uint64_t informer_changes(const struct informer *i);
-/* Those that an index has under a value, in the same order; informer_next() goes on. */
+/* The objects with a value in an index, in the same order; informer_next() continues. */
 const struct object *informer_first_by(const struct informer *i, const char *index, struct str value,
                                        struct informer_cursor *c);
 
-/* What an informer that has no such object says: `persistentvolumeclaim "c" not found`. */
+/* The error for a missing object: `persistentvolumeclaim "c" not found`. */
 int informer_not_found(const struct informer *i, const char *name, struct error *err);
 
-/* --- Writing: reading what one wrote --- */
+/* --- Observing own writes --- */
 
-/* The object that a write was answered with. Taken into the cache, and told, when it is newer than what is
- * there and the watch has not come that far: a late answer never brings back what the watch has seen go. */
+/* Takes the object of a write's answer into the cache and notifies handlers, if it is newer than the cached
+ * one and the watch is not past it: a late answer never restores an object that the watch saw deleted. */
 void informer_observe(struct informer *i, const struct object *o);
 
 /* --- Versions (spec: opaque, but for this) --- */
 
 /* The object's resourceVersion as text; "" when it has none. */
 struct str object_version(const struct object *o);
-/* -1, 0, 1 for numbers of any length; VERSION_UNORDERED where only equality means something. */
+/* -1, 0, 1 for numbers of any length; VERSION_UNORDERED if only equality can be decided. */
 #define VERSION_UNORDERED 2
 int version_cmp(struct str a, struct str b);
 
-/* --- Shared informers: one a kind, made when somebody first asks for it --- */
+/* --- Shared informers: one per kind, created on first use --- */
 
 struct informers;
 
 int informers_new(const struct informer_options *o, struct informers **ret, struct error *err);
 struct informers *informers_free(struct informers *all);
 DEFINE_CLEANUP(struct informers, informers_free)
-/* Everything of that kind, in all namespaces. Before informers_start() only. The options' kind, ns, selectors
- * and indexes are not used: indexes are added by informer_add_index(). NULL without memory. */
+/* All objects of that kind, in all namespaces. Only before informers_start(). The options' kind, ns,
+ * selectors and indexes are ignored: use informer_add_index(). NULL without memory. */
 struct informer *informers_get(struct informers *all, enum kind k, struct error *err);
-/* Before the start. ERR_EXISTS when the informer has an index of that name. Borrowed. */
+/* Before the start. ERR_EXISTS if the informer has an index of that name. Borrowed. */
 int informer_add_index(struct informer *i, const struct informer_index *index, struct error *err);
 void informers_start(struct informers *all);
 bool informers_are_synced(const struct informers *all);
-/* The first one that is not synced, for messages; NULL. */
+/* The first kind that is not synced, for messages; NULL: all are. */
 const struct kind_info *informers_waiting_for(const struct informers *all);
 
 #endif

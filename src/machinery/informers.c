@@ -1,4 +1,4 @@
-/* The informers that the controllers of one process share: one a kind, however many read it. */
+/* The informers that all components of a process share: one per kind, created on first use. */
 #include "machinery/informer.h"
 
 #include <assert.h>
@@ -48,7 +48,7 @@ struct informer *informers_get(struct informers *all, enum kind k, struct error 
     if (all->by_kind[k])
         return all->by_kind[k];
     o.kind = kind_info(k);
-    /* By name: which kinds others ask for, and when, changes nothing for this one. */
+    /* Seeded by name, so that other kinds do not influence this one. */
     rng_init(&rng, all->options.seed);
     rng_fork(&rng, o.kind->name, &own);
     o.seed = rng_u64(&own);

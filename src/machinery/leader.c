@@ -1,35 +1,39 @@
-/* One request at a time is under way, and what it is (enum step) says what its answer means:
+/* Implementation of leader election. One request is in flight at a time; enum step says what its answer
+ * means:
  *
- *   renew ──fails──► get ──ours or free──► take       waits for the next try on any other outcome
+ *   renew ──fails──► get ──ours or free──► take       any other outcome waits for the next try
  *                     └──not found──► create
  *
- * While leading, tries come in rounds: a round begins retry_ns after the last success and ends with the next
- * one, or with the term when renew_ns have passed. Two moments are kept apart on purpose. observed_at_ns is
- * when a record was first seen here; another's lease runs out from there. good_until_ns counts from when our
- * own write was *sent*: whoever saw it earlier than its answer came back to us must not find the lease run
- * out while we still trust it. Both are monotonic time of the clock handed in, never of a server.
+ * While leading, tries are grouped into rounds: a round starts retry_ns after the last success and ends with
+ * the next success, or with the term after renew_ns. Two times are kept apart. observed_at_ns is when a
+ * record was first seen here; the lease of another holder expires relative to that. good_until_ns counts from
+ * when our own write was *sent*: another instance that saw the write before its answer arrived here must not
+ * find the lease expired while we still rely on it. Both use the monotonic clock of this process, never the
+ * clock of a server.
  *
- * Costs: a renewal is one patch every retry_ns; somebody who waits reads the lease every 1 to 2.2 retry_ns.
- */
+ * Costs: one patch per retry_ns while leading; one read every 1 to 2.2 retry_ns while waiting. */
 #include "machinery/leader.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "api/json_out.h"
+#include "api/lease.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/mutant.h"
+#include "base/reach.h"
 #include "base/rng.h"
-#include "machinery/lease_record.h"
+#include "machinery/informer.h"
 #include "machinery/metrics.h"
 #include "machinery/recorder.h"
 
 #define FIELD_MANAGER "berth-leader-election"
 #define BODY_BYTES_MAX ((size_t)16 << 10)
 #define TEXTS_BYTES_MAX ((size_t)4 << 10)
-/* Beyond the lease's end before health says so. */
+/* Time after the expiry of the lease until the health check fails. */
 #define CHECK_SLACK_NS (20 * NS_PER_S)
-/* Reads and writes again after conflicts, at the end of a term. */
+/* Tries to release the lease at the end of a term, after conflicts. */
 #define RELEASE_TRIES_MAX 5
 
 enum step { STEP_RENEW, STEP_GET, STEP_CREATE, STEP_TAKE, STEP_RELEASE };
@@ -38,22 +42,96 @@ struct leader {
     struct leader_options o; /* texts in the arena */
     struct arena arena;
     enum leader_state state;
-    enum step step; /* of the call */
+    enum step step; /* of the request in flight */
     struct client_call call;
-    struct timer timer;    /* the next try */
+    struct timer timer;    /* for the next try */
     struct timer deadline; /* of the round, or of the release */
-    struct deferred end;   /* a stop that has nothing to give back */
+    struct deferred end;   /* a stop without a lease to release */
     struct rng rng;
     int64_t lease_seconds;
-    struct object *lease;    /* as last seen; NULL before */
-    uint64_t observed_at_ns; /* when what it records was first seen */
-    uint64_t sent_at_ns;     /* the write under way */
-    uint64_t good_until_ns;  /* our own lease */
+    struct object *lease;    /* as last seen; NULL: not yet */
+    uint64_t observed_at_ns; /* when its current record was first seen */
+    uint64_t sent_at_ns;     /* of the write in flight */
+    uint64_t good_until_ns;  /* of our own lease */
     uint64_t round_began_ns;
-    unsigned releases;     /* tried so far */
-    struct metric *status; /* NULL: nobody counts */
+    unsigned releases;     /* tries to release so far */
+    struct metric *status; /* NULL: not counted */
     struct error trouble;
 };
+
+/* --- The record of a Lease --- */
+
+struct lease_record {
+    const char *holder;       /* borrowed; "": not held */
+    int64_t duration_seconds; /* 0 to INT32_MAX, like the transitions */
+    int64_t transitions;
+    struct timestamp acquired;
+    struct timestamp renewed;
+};
+
+/* Other writers may have stored any number. */
+static int64_t clamp_int32(int64_t n)
+{
+    return n < 0 ? 0 : n > INT32_MAX ? INT32_MAX : n;
+}
+
+static struct lease_record lease_record_of(const struct lease *l)
+{
+    return (struct lease_record){ .holder = l->holder,
+                                  .duration_seconds = clamp_int32(l->duration_seconds),
+                                  .transitions = clamp_int32(l->transitions),
+                                  .acquired = l->acquired,
+                                  .renewed = l->renewed };
+}
+
+/* True if no field that an election writes differs, and both are the same object. */
+static bool lease_record_is_same(const struct lease *a, const struct lease *b)
+{
+    return strcmp(a->obj.uid, b->obj.uid) == 0 && strcmp(a->holder, b->holder) == 0 &&
+           a->duration_seconds == b->duration_seconds && a->transitions == b->transitions &&
+           timestamp_cmp(a->acquired, b->acquired) == 0 && timestamp_cmp(a->renewed, b->renewed) == 0;
+}
+
+static void write_spec(const struct lease_record *r, struct buf *out)
+{
+    json_out_object(out, "spec");
+    json_out_text(out, "holderIdentity", r->holder);
+    json_out_int(out, "leaseDurationSeconds", r->duration_seconds);
+    json_out_time_micro(out, "acquireTime", r->acquired);
+    json_out_time_micro(out, "renewTime", r->renewed);
+    json_out_int(out, "leaseTransitions", r->transitions);
+    json_out_end_object(out);
+}
+
+/* The body of a create. Failures are kept in the buffer. */
+static void lease_record_write(const struct lease_record *r, const char *ns, const char *name,
+                               struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_text(out, "apiVersion", "coordination.k8s.io/v1");
+    json_out_text(out, "kind", "Lease");
+    json_out_object(out, "metadata");
+    json_out_text(out, "name", name);
+    json_out_text(out, "namespace", ns);
+    json_out_end_object(out);
+    write_spec(r, out);
+    json_out_end_object(out);
+}
+
+/* A merge patch for exactly this version of the lease. */
+static void lease_record_write_patch(const struct lease_record *r, const struct lease *seen, struct buf *out)
+{
+    json_out_object(out, NULL);
+    json_out_object(out, "metadata");
+    json_out_text(out, "uid", seen->obj.uid);
+    if (!MUTANT("leader-writes-over-others"))
+        json_out_str(out, "resourceVersion", object_version(&seen->obj));
+    json_out_end_object(out);
+    write_spec(r, out);
+    json_out_end_object(out);
+}
+
+/* --- States --- */
 
 static void leader_try(struct leader *l);
 static void on_answer(void *ctx, const struct client_answer *a);
@@ -68,6 +146,7 @@ static const bool may_follow[LEADER_STATE_COUNT][LEADER_STATE_COUNT] = {
 static void set_state(struct leader *l, enum leader_state next)
 {
     assert(may_follow[l->state][next]);
+    reach_move(REACH_LEADER, LEADER_STATE_COUNT, l->state, next);
     l->state = next;
     if (l->status)
         metric_set(l->status, next == LEADER_LEADING ? 1 : 0);
@@ -92,7 +171,7 @@ static bool is_ours(const struct leader *l)
     return l->lease && strcmp(lease_seen(l)->holder, l->o.identity) == 0;
 }
 
-/* Steps 1 and 4: what was seen last has not run out by our own clock. */
+/* Steps 1 and 4: the last seen record has not expired by our own clock. */
 static bool seen_is_fresh(const struct leader *l)
 {
     uint64_t duration_ns = (uint64_t)lease_record_of(lease_seen(l)).duration_seconds * NS_PER_S;
@@ -100,11 +179,11 @@ static bool seen_is_fresh(const struct leader *l)
     return l->observed_at_ns + duration_ns > now_ns(l);
 }
 
-/* --- What is seen --- */
+/* --- Observing --- */
 
-/* Keeps the newest version of the lease for its resourceVersion; the clock of its holder starts anew only
- * when what it records has changed. */
-static void observe(struct leader *l, struct object *o, uint64_t at_ns)
+/* Keeps the newest version of the lease, for its resourceVersion; the expiry is only extended if its record
+ * has changed. */
+static void observe_lease(struct leader *l, struct object *o, uint64_t at_ns)
 {
     const struct lease *seen = lease_seen(l);
 
@@ -114,14 +193,14 @@ static void observe(struct leader *l, struct object *o, uint64_t at_ns)
     l->lease = object_ref(o);
 }
 
-/* --- What is written --- */
+/* --- Writing --- */
 
 static struct timestamp wall_now(const struct leader *l)
 {
     return timestamp_of_ns(clock_real_ns(l->o.clock));
 }
 
-/* Ours from now on: kept as it began when it is ours already, else a new term. */
+/* A record with this process as holder: the current term if it is ours, else a new one. */
 static struct lease_record record_of_ours(const struct leader *l)
 {
     struct lease_record r = l->lease ? lease_record_of(lease_seen(l)) : (struct lease_record){ 0 };
@@ -136,18 +215,8 @@ static struct lease_record record_of_ours(const struct leader *l)
     return r;
 }
 
-static struct lease_record record_of_nobody(const struct leader *l)
-{
-    struct lease_record r = lease_record_of(lease_seen(l));
-
-    r.holder = "";
-    r.duration_seconds = 1;
-    r.acquired = r.renewed = wall_now(l);
-    return r;
-}
-
-/* The lease goes around the limit and the gate: it is what the gate depends on. A body without memory goes
- * out empty and is refused, which is a failure like any other. */
+/* Lease requests bypass the rate limit and the gate, because the gate depends on the lease. Without memory
+ * for the body an empty one is sent and refused, which is handled as a failure. */
 static void send_request(struct leader *l, enum step step, enum client_verb verb, const struct buf *body)
 {
     struct client_request q = { .verb = verb,
@@ -172,17 +241,6 @@ static void send_get(struct leader *l)
     send_request(l, STEP_GET, CLIENT_GET, /* body= */ NULL);
 }
 
-static void send_create(struct leader *l)
-{
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES_MAX);
-    struct lease_record r;
-
-    l->lease = object_unref(l->lease); /* whatever was seen is gone: the count starts anew */
-    r = record_of_ours(l);
-    lease_record_write(&r, l->o.ns, l->o.name, &body);
-    send_request(l, STEP_CREATE, CLIENT_CREATE, &body);
-}
-
 static void send_patch(struct leader *l, enum step step, const struct lease_record *r)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES_MAX);
@@ -198,7 +256,7 @@ static void send_ours(struct leader *l, enum step step)
     send_patch(l, step, &r);
 }
 
-/* --- The ends --- */
+/* --- Ends of a term --- */
 
 static void record_event(struct leader *l, const char *what)
 {
@@ -206,7 +264,7 @@ static void record_event(struct leader *l, const char *what)
         recorder_event(l->o.recorder, l->lease, EVENT_NORMAL, "LeaderElection", "%s %s", l->o.identity, what);
 }
 
-/* The last thing done here: whoever hears of it may do what it likes, but for freeing us. */
+/* Must be the last call of its caller: the callback may do anything except free the leader. */
 static void end_lost(struct leader *l)
 {
     client_cancel(&l->call);
@@ -231,21 +289,22 @@ static void on_deadline(void *ctx)
     bool is_leading = l->state == LEADER_LEADING;
 
     if (l->trouble.msg[0] == '\0')
-        (void)error_set(&l->trouble, ERR_TIMEOUT, "no answer in time");
+        (void)error_set(&l->trouble, ERR_TIMEOUT, "request timed out");
     if (is_leading)
         end_lost(l);
     else
         end_released(l);
 }
 
-/* --- A try and its answer --- */
+/* --- Tries --- */
 
 static void wait_for_next(struct leader *l)
 {
     uint64_t wait_ns = l->o.retry_ns;
 
     if (l->state == LEADER_TRYING)
-        wait_ns += rng_below(&l->rng, l->o.retry_ns / 5 * 6 + 1); /* so that many do not ask in step */
+        wait_ns +=
+            rng_below(&l->rng, l->o.retry_ns / 5 * 6 + 1); /* so that many instances do not read in step */
     timer_arm_after(&l->timer, wait_ns);
 }
 
@@ -257,12 +316,12 @@ static void on_failed(struct leader *l)
         wait_for_next(l);
 }
 
-/* Our write was answered. */
+/* Our write was accepted. */
 static void on_won(struct leader *l, struct object *o)
 {
-    observe(l, o, l->sent_at_ns);
+    observe_lease(l, o, l->sent_at_ns);
     if (!is_ours(l)) {
-        (void)error_set(&l->trouble, ERR_INTERNAL, "the server stored another holder than it was sent");
+        (void)error_set(&l->trouble, ERR_INTERNAL, "server stored a different holder than requested");
         on_failed(l);
         return;
     }
@@ -270,8 +329,8 @@ static void on_won(struct leader *l, struct object *o)
     if (MUTANT("leader-counts-from-answer"))
         l->good_until_ns += now_ns(l) - l->sent_at_ns;
     if (now_ns(l) >= l->good_until_ns) {
-        /* We stood still for so long that it is no good any more. */
-        (void)error_set(&l->trouble, ERR_TIMEOUT, "the answer came after the lease had run out");
+        /* This process was suspended for so long that the lease has expired. */
+        (void)error_set(&l->trouble, ERR_TIMEOUT, "response arrived after the lease expired");
         on_failed(l);
         return;
     }
@@ -287,7 +346,7 @@ static void on_won(struct leader *l, struct object *o)
     l->o.on_started(l->o.ctx);
 }
 
-/* Whether the term that we are in is still the one the lease tells of. */
+/* True if the lease still has the current term of this process. */
 static bool is_same_term(const struct leader *l, struct object *o)
 {
     const struct lease *seen = lease_seen(l), *now = CONTAINER_OF(o, struct lease, obj);
@@ -299,30 +358,35 @@ static void on_got(struct leader *l, struct object *o)
 {
     bool is_term_over = l->state == LEADER_LEADING && !is_same_term(l, o);
 
-    observe(l, o, now_ns(l));
+    observe_lease(l, o, now_ns(l));
     if (is_term_over) {
-        (void)error_set(&l->trouble, ERR_CONFLICT, "the lease was taken from us; its holder is '%s'",
-                        lease_seen(l)->holder);
+        (void)error_set(&l->trouble, ERR_CONFLICT, "lease lost, it is held by '%s'", lease_seen(l)->holder);
         end_lost(l);
     } else if (lease_seen(l)->holder[0] && !is_ours(l) && seen_is_fresh(l) &&
                !MUTANT("leader-takes-over-at-once")) {
-        l->trouble.msg[0] = '\0'; /* another leads, as it should be */
+        l->trouble.msg[0] = '\0'; /* held by another instance, as expected */
         on_failed(l);
     } else {
         send_ours(l, STEP_TAKE);
     }
 }
 
-/* There is no lease. While we lead, it is made again only as long as the one that is gone would be good: who
- * knows who led with another one since. */
+/* The lease does not exist. While leading, it is only created again before the deleted one would have
+ * expired, because another instance may have led with a new one since. */
 static void on_absent(struct leader *l)
 {
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES_MAX);
+    struct lease_record r;
+
     if (l->state == LEADER_LEADING && !leader_is_valid(l)) {
-        (void)error_set(&l->trouble, ERR_NOT_FOUND, "the lease is gone");
+        (void)error_set(&l->trouble, ERR_NOT_FOUND, "lease does not exist");
         end_lost(l);
-    } else {
-        send_create(l);
+        return;
     }
+    l->lease = object_unref(l->lease); /* nothing is known of a deleted lease: the expiry starts again */
+    r = record_of_ours(l);
+    lease_record_write(&r, l->o.ns, l->o.name, &body);
+    send_request(l, STEP_CREATE, CLIENT_CREATE, &body);
 }
 
 static void on_try_answer(struct leader *l, const struct client_answer *a)
@@ -333,7 +397,7 @@ static void on_try_answer(struct leader *l, const struct client_answer *a)
         if (a->r < 0)
             l->trouble = a->error;
         else
-            (void)error_set(&l->trouble, ERR_INTERNAL, "the answer holds no lease");
+            (void)error_set(&l->trouble, ERR_INTERNAL, "response contains no lease");
         if (l->step == STEP_RENEW)
             send_get(l);
         else
@@ -345,7 +409,7 @@ static void on_try_answer(struct leader *l, const struct client_answer *a)
     }
 }
 
-/* One try, from its first request on. */
+/* Starts a try with its first request. */
 static void leader_try(struct leader *l)
 {
     if (is_ours(l) && seen_is_fresh(l))
@@ -365,17 +429,20 @@ static void on_timer(void *ctx)
     leader_try(l);
 }
 
-/* --- Giving back --- */
+/* --- Releasing --- */
 
-static void release(struct leader *l)
+static void release_lease(struct leader *l)
 {
-    struct lease_record r = record_of_nobody(l);
+    struct lease_record r = lease_record_of(lease_seen(l));
 
+    r.holder = "";
+    r.duration_seconds = 1;
+    r.acquired = r.renewed = wall_now(l);
     l->releases++;
     send_patch(l, STEP_RELEASE, &r);
 }
 
-/* A write of ours that was under way when the stop came is waited for: it may have made us the holder. */
+/* Waits for a write that was in flight at the stop: it may have made this process the holder. */
 static void on_release_answer(struct leader *l, const struct client_answer *a)
 {
     bool may_be_ours = a->may_have_happened || client_is_conflict(a);
@@ -383,9 +450,9 @@ static void on_release_answer(struct leader *l, const struct client_answer *a)
     if (a->r < 0)
         l->trouble = a->error;
     if (a->r == 0 && a->object && l->step != STEP_RELEASE) {
-        observe(l, a->object, now_ns(l));
+        observe_lease(l, a->object, now_ns(l));
         if (is_ours(l) && l->releases < RELEASE_TRIES_MAX)
-            release(l);
+            release_lease(l);
         else
             end_released(l);
     } else if (a->r < 0 && may_be_ours && l->step != STEP_GET) {
@@ -407,11 +474,6 @@ static void on_answer(void *ctx, const struct client_answer *a)
         on_try_answer(l, a);
 }
 
-static bool is_taking(const struct leader *l)
-{
-    return client_call_is_active(&l->call) && (l->step == STEP_CREATE || l->step == STEP_TAKE);
-}
-
 void leader_stop(struct leader *l)
 {
     bool was_leading = l->state == LEADER_LEADING;
@@ -422,19 +484,20 @@ void leader_stop(struct leader *l)
     timer_arm_after(&l->deadline, l->o.renew_ns / 2);
     l->trouble.msg[0] = '\0';
     if (was_leading) {
-        client_cancel(&l->call); /* if it was a renewal that got through, ours meets a conflict and looks */
+        /* if the renewal took effect, the release gets a conflict and reads the lease */
+        client_cancel(&l->call);
         record_event(l, "stopped leading");
         if (l->lease)
-            release(l);
+            release_lease(l);
         else
             send_get(l);
-    } else if (!is_taking(l)) {
+    } else if (!client_call_is_active(&l->call) || (l->step != STEP_CREATE && l->step != STEP_TAKE)) {
         client_cancel(&l->call);
         loop_defer(&l->end);
     }
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 void leader_start(struct leader *l)
 {
@@ -463,7 +526,7 @@ static int add_metric(struct leader *l, struct error *err)
     static const char *const labels[] = { "name", NULL };
     static const struct metric_desc desc = {
         .name = "leader_election_master_status",
-        .help = "Whether this process leads by the lease of that name (1) or waits (0).",
+        .help = "1 if this process holds the lease of that name, else 0.",
         .type = METRIC_GAUGE,
         .labels = labels,
     };
@@ -477,21 +540,12 @@ static int add_metric(struct leader *l, struct error *err)
     return 0;
 }
 
-static int copy_texts(struct leader *l, struct error *err)
-{
-    l->arena = ARENA_INIT(TEXTS_BYTES_MAX);
-    l->o.ns = arena_dup(&l->arena, str_of(l->o.ns));
-    l->o.name = arena_dup(&l->arena, str_of(l->o.name));
-    l->o.identity = arena_dup(&l->arena, str_of(l->o.identity));
-    return arena_check(&l->arena, err);
-}
-
 int leader_new(const struct leader_options *o, struct leader **ret, struct error *err)
 {
     _cleanup_(leader_free_p) struct leader *l = calloc(1, sizeof *l);
     int r;
 
-    assert(o->identity[0] != '\0'); /* the empty one is nobody's */
+    assert(o->identity[0] != '\0'); /* an empty identity means: not held */
     if (!l)
         return error_no_memory(err);
     l->o = *o;
@@ -504,8 +558,12 @@ int leader_new(const struct leader_options *o, struct leader **ret, struct error
     deferred_init(&l->end, o->loop, end_released, l);
     rng_init(&l->rng, o->seed);
     r = leader_check_times(o->lease_ns, o->renew_ns, o->retry_ns, err);
+    l->arena = ARENA_INIT(TEXTS_BYTES_MAX);
+    l->o.ns = arena_dup(&l->arena, str_of(o->ns));
+    l->o.name = arena_dup(&l->arena, str_of(o->name));
+    l->o.identity = arena_dup(&l->arena, str_of(o->identity));
     if (r == 0)
-        r = copy_texts(l, err);
+        r = arena_check(&l->arena, err);
     if (r == 0 && o->metrics)
         r = add_metric(l, err);
     if (r < 0)
@@ -528,7 +586,7 @@ struct leader *leader_free(struct leader *l)
     return NULL;
 }
 
-/* --- Questions --- */
+/* --- Queries --- */
 
 enum leader_state leader_state(const struct leader *l)
 {
@@ -547,8 +605,7 @@ bool leader_gate(void *leader, struct error *err)
 
     if (leader_is_valid(l))
         return true;
-    (void)error_set(err, ERR_CANCELLED, "not leading by lease '%s/%s': nothing is written", l->o.ns,
-                    l->o.name);
+    (void)error_set(err, ERR_CANCELLED, "not leader of lease '%s/%s', write refused", l->o.ns, l->o.name);
     return false;
 }
 
@@ -557,7 +614,7 @@ const char *leader_holder(const struct leader *l)
     return l->lease ? lease_seen(l)->holder : "";
 }
 
-const char *leader_trouble(const struct leader *l)
+const char *leader_last_error(const struct leader *l)
 {
     return l->trouble.msg;
 }

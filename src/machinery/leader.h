@@ -1,8 +1,8 @@
-/* Leader election on a Lease: of several processes one leads, and knows when it does not any more.
+/* Leader election on a Lease: one of several instances leads, and knows when it no longer does.
  *
- * Time is this process's own, monotonic: what another clock wrote is compared with what it wrote before,
- * never with ours. Whoever led and could not renew in time has stopped for good: the process ends. Writes are
- * kept from leaving after the term by the client's gate (leader_gate()). */
+ * Time is the monotonic clock of this process: timestamps of others are only compared with each other, never
+ * with this clock. An instance that could not renew in time stops for good: its process exits. The client's
+ * gate (leader_gate()) blocks writes after the term. */
 #ifndef BERTH_MACHINERY_LEADER_H
 #define BERTH_MACHINERY_LEADER_H
 
@@ -25,9 +25,9 @@ struct recorder;
 
 enum leader_state {
     LEADER_IDLE,
-    LEADER_TRYING, /* somebody else leads, or nobody yet */
+    LEADER_TRYING, /* another instance leads, or none yet */
     LEADER_LEADING,
-    LEADER_RELEASING, /* asked to stop */
+    LEADER_RELEASING, /* stop requested */
     LEADER_OVER,      /* stopped, or the term was lost */
     LEADER_STATE_COUNT,
 };
@@ -37,48 +37,48 @@ struct leader_options {
     const struct clock *clock;
     struct client *client;
     struct recorder *recorder; /* NULL: no events */
-    struct metrics *metrics;   /* NULL: nothing is counted */
+    struct metrics *metrics;   /* NULL: not counted */
     uint64_t seed;
     const char *ns;       /* "kube-system" */
     const char *name;     /* "berth-controllers" */
     const char *identity; /* "<hostname>_<uuid>" */
-    /* 0: as above. */
+    /* 0: the default. */
     uint64_t lease_ns;
     uint64_t renew_ns;
     uint64_t retry_ns;
-    /* The term begins. */
+    /* The term starts. */
     void (*on_started)(void *ctx);
-    /* It is over: by leader_stop() (is_lost false: the lease was released, or could not be) or because it
-     * could not be renewed (true): work is to stop at once and the process to end. */
+    /* The term has ended: by leader_stop() (is_lost false; the lease may or may not have been released) or
+     * because it could not be renewed (true): work must stop immediately and the process must exit. */
     void (*on_stopped)(void *ctx, bool is_lost);
     void *ctx;
 };
 
-/* ERR_INVALID with the words of the rule when the times do not fit together. */
+/* ERR_INVALID with the violated rule if the times are inconsistent. */
 int leader_check_times(uint64_t lease_ns, uint64_t renew_ns, uint64_t retry_ns, struct error *err);
 
-/* Checks the times, too. */
+/* Checks the times too. */
 int leader_new(const struct leader_options *o, struct leader **ret, struct error *err);
-/* Releases nothing on the server. Takes NULL. */
+/* Does not release the lease on the server. Accepts NULL. */
 struct leader *leader_free(struct leader *l);
 DEFINE_CLEANUP(struct leader, leader_free)
 
 void leader_start(struct leader *l);
-/* A clean end: the lease is given back, on_stopped follows. */
+/* Releases the lease; on_stopped() follows. */
 void leader_stop(struct leader *l);
 
 enum leader_state leader_state(const struct leader *l);
-/* Leading, and the lease is good at this very moment, whatever callbacks are due: asked before every write.
+/* Leading, and the lease is valid at this moment, even if callbacks are pending: checked before every write.
  */
 bool leader_is_valid(const struct leader *l);
 /* A client_gate_fn with a struct leader as ctx. */
 bool leader_gate(void *leader, struct error *err);
-/* Who holds the lease, as far as is known; "" for nobody. */
+/* The known holder of the lease; "": none. */
 const char *leader_holder(const struct leader *l);
-/* Why the last try did not end in a renewed lease of ours, for a log: "" when it did, or when another simply
- * leads. After the end: why the term was lost, or the lease could not be given back. */
-const char *leader_trouble(const struct leader *l);
-/* Health: 0, or `failed election to renew leadership on lease NAME`. */
+/* Why the last try did not renew our lease, for logs: "" if it did, or if another instance leads. After the
+ * end: why the term was lost, or why the lease could not be released. */
+const char *leader_last_error(const struct leader *l);
+/* Health check: 0, or `failed election to renew leadership on lease NAME`. */
 int leader_check(const struct leader *l, struct error *err);
 
 #endif

@@ -1,3 +1,5 @@
+/* An LRU cache: a hash map by key and a list in the order of use. One allocation per entry holds key and
+ * value. */
 #include "machinery/lru.h"
 
 #include <assert.h>
@@ -6,7 +8,7 @@
 
 #include "base/cleanup.h"
 
-/* The value follows at once, the key's bytes behind it. */
+/* Followed by the value and the bytes of the key. */
 struct lru_entry {
     TAILQ_ENTRY(lru_entry) link;
     struct str key;
@@ -16,11 +18,6 @@ static_assert(sizeof(struct lru_entry) % _Alignof(uint64_t) == 0, "values follow
 static void *value_of(struct lru_entry *e)
 {
     return e + 1;
-}
-
-static struct lru_entry *entry_of(void *value)
-{
-    return (struct lru_entry *)value - 1;
 }
 
 void lru_init(struct lru *l, size_t value_bytes, size_t count_max, struct hash_seed seed)
@@ -79,10 +76,10 @@ void *lru_ensure(struct lru *l, struct str key)
 
 void lru_remove(struct lru *l, void *value)
 {
-    struct lru_entry *e = entry_of(value);
+    struct lru_entry *e = (struct lru_entry *)value - 1;
 
     TAILQ_REMOVE(&l->order, e, link);
-    (void)map_remove(&l->by_key, e->key); /* it is there: this one */
+    (void)map_remove(&l->by_key, e->key); /* in the map: this entry */
     free(e);
 }
 

@@ -1,7 +1,7 @@
-/* A cache of so many entries: a new one pushes out the one that was not asked for longest.
+/* A cache with a maximum number of entries: a new entry evicts the least recently used one.
  *
- * Each entry has a key, copied, and a value of a fixed size, zeroed at first and without anything to release.
- * Costs: everything O(1), one allocation an entry. */
+ * An entry has a copied key and a value of fixed size, zeroed at first, that owns nothing. Costs: all
+ * operations O(1), one allocation per entry. */
 #ifndef BERTH_MACHINERY_LRU_H
 #define BERTH_MACHINERY_LRU_H
 
@@ -23,15 +23,15 @@ struct lru {
 void lru_init(struct lru *l, size_t value_bytes, size_t count_max, struct hash_seed seed);
 void lru_done(struct lru *l);
 
-/* The value, which is the newest from here on; NULL when there is none. */
+/* The value, which becomes the most recently used; NULL if there is none. */
 void *lru_get(struct lru *l, struct str key);
-/* A value for a key that is not there. NULL when there is no memory; nothing was pushed out then. */
+/* A value for a new key. NULL without memory; then nothing was evicted. */
 void *lru_add(struct lru *l, struct str key);
-/* lru_get(), and lru_add() where that finds nothing. */
+/* lru_get(), or lru_add() if the key is new. */
 void *lru_ensure(struct lru *l, struct str key);
 void lru_remove(struct lru *l, void *value);
 
-/* The value that would go next; NULL when the cache is empty. */
+/* The value that would be evicted next; NULL if the cache is empty. */
 void *lru_oldest(const struct lru *l);
 
 static inline size_t lru_count(const struct lru *l)

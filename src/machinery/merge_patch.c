@@ -1,3 +1,5 @@
+/* Builds merge patches with preconditions. Members are written straight to the output; failures are kept
+ * until merge_patch_end(). */
 #include "machinery/merge_patch.h"
 
 #include <assert.h>
@@ -7,7 +9,8 @@
 
 /* --- Preconditions --- */
 
-/* A version that is no number is in the text alone: no server of today sends one, but none promised. */
+/* A version that is not a number exists only in the text; no known server sends one, but the API allows it.
+ */
 static enum err add_opaque_version(struct merge_patch *p, const struct object *o)
 {
     _cleanup_(json_done_p) struct json d;
@@ -24,7 +27,8 @@ static enum err add_opaque_version(struct merge_patch *p, const struct object *o
 
 static void add_preconditions(struct merge_patch *p, const struct object *o)
 {
-    if (o->uid[0] == '\0' || o->revision == 0) { /* a patch without them would overwrite anything */
+    /* without preconditions the patch would overwrite any change */
+    if (o->uid[0] == '\0' || o->revision == 0) {
         p->failed = ERR_INVALID;
         return;
     }
@@ -38,8 +42,8 @@ static void add_preconditions(struct merge_patch *p, const struct object *o)
 
 /* --- Parts --- */
 
-/* Closes what stands before the part and opens it. */
-static void enter(struct merge_patch *p, enum merge_patch_part part)
+/* Closes the current part and opens the next. */
+static void enter_part(struct merge_patch *p, enum merge_patch_part part)
 {
     static const char *const names[] = {
         [MERGE_PATCH_LABELS] = "labels",
@@ -48,7 +52,7 @@ static void enter(struct merge_patch *p, enum merge_patch_part part)
 
     if (p->part == part)
         return;
-    assert(p->part < part); /* a part that is opened twice would stand in the text twice */
+    assert(p->part < part); /* a part opened twice would appear twice in the text */
     if (p->part != MERGE_PATCH_META)
         json_out_end_object(p->out); /* of the labels or annotations */
     if (part == MERGE_PATCH_BODY)
@@ -68,12 +72,18 @@ void merge_patch_begin(struct merge_patch *p, struct buf *out, const struct obje
         add_preconditions(p, o);
 }
 
-/* The object's list without one, and with another at its end; both may be NULL. */
+void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct object *o)
+{
+    merge_patch_begin(p, out, /* o= */ NULL);
+    json_out_text(out, "uid", o->uid);
+}
+
+/* The object's list without one finalizer, and with another appended; both may be NULL. */
 static void add_finalizers(struct merge_patch *p, const struct object *o, const char *without,
                            const char *with)
 {
     assert(p->part == MERGE_PATCH_META);
-    assert(p->has_preconditions); /* without them another client's change of the list would be lost */
+    assert(p->has_preconditions); /* otherwise a concurrent change of the list would be lost */
     json_out_array(p->out, "finalizers");
     for (uint32_t i = 0; i < o->finalizers.count; i++)
         if (!without || strcmp(o->finalizers.items[i], without) != 0)
@@ -95,33 +105,27 @@ void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o,
 
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value)
 {
-    enter(p, MERGE_PATCH_LABELS);
+    enter_part(p, MERGE_PATCH_LABELS);
     json_out_text(p->out, key, value);
 }
 
 void merge_patch_annotation(struct merge_patch *p, const char *key, const char *value)
 {
-    enter(p, MERGE_PATCH_ANNOTATIONS);
+    enter_part(p, MERGE_PATCH_ANNOTATIONS);
     json_out_text(p->out, key, value);
 }
 
 void merge_patch_member(struct merge_patch *p, const char *key)
 {
-    enter(p, MERGE_PATCH_BODY);
+    enter_part(p, MERGE_PATCH_BODY);
     json_out_key(p->out, key);
-}
-
-enum err merge_patch_finish(struct merge_patch *p)
-{
-    enter(p, MERGE_PATCH_BODY);
-    json_out_end_object(p->out);
-    return p->failed ? p->failed : p->out->failed;
 }
 
 int merge_patch_end(struct merge_patch *p, struct error *err)
 {
-    (void)merge_patch_finish(p);
+    enter_part(p, MERGE_PATCH_BODY);
+    json_out_end_object(p->out);
     if (p->failed)
-        return error_set(err, p->failed, "patch: the object has no uid and version that can be read");
+        return error_set(err, p->failed, "patch: object has no valid uid and resourceVersion");
     return buf_check(p->out, "patch", err);
 }

@@ -1,4 +1,4 @@
-/* Merge patches with preconditions: how every controller writes.
+/* Merge patches with preconditions, which all controllers use to write.
  *
  *     merge_patch_begin(&p, &body, claim);
  *     merge_patch_annotation(&p, "pv.kubernetes.io/bind-completed", "yes");
@@ -8,11 +8,11 @@
  *     json_out_end_object(&body);
  *     r = merge_patch_end(&p, err);
  *
- * The patch carries the uid and the resourceVersion of the object that the decision was based on: when the
- * object has changed or was replaced since, the server refuses it (client_is_conflict()). What it does not
- * name stays as it is, fields that nobody here has heard of included.
+ * The patch has the uid and resourceVersion of the object that the decision was based on: if the object has
+ * changed or was replaced, the server refuses the patch (client_is_conflict()). Fields that the patch does
+ * not name stay as they are, unknown ones included.
  *
- * Changes come in this order: finalizers, then labels, then annotations, then other members. */
+ * Changes must be added in this order: finalizers, labels, annotations, other members. */
 #ifndef BERTH_MACHINERY_MERGE_PATCH_H
 #define BERTH_MACHINERY_MERGE_PATCH_H
 
@@ -22,12 +22,12 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* How far the text is. */
+/* The part that is being written. */
 enum merge_patch_part {
     MERGE_PATCH_META, /* inside metadata */
     MERGE_PATCH_LABELS,
     MERGE_PATCH_ANNOTATIONS,
-    MERGE_PATCH_BODY, /* behind metadata */
+    MERGE_PATCH_BODY, /* after metadata */
     MERGE_PATCH_PART_COUNT,
 };
 
@@ -38,24 +38,24 @@ struct merge_patch {
     enum err failed; /* reported by merge_patch_end() */
 };
 
-/* On the object as it was read; NULL: without preconditions, for what nobody else writes. */
+/* For the object as read; NULL: without preconditions, for fields that no other client writes. */
 void merge_patch_begin(struct merge_patch *p, struct buf *out, const struct object *o);
+/* For any version of the object: for changes that are valid whatever others have written. */
+void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct object *o);
 
-/* The whole list with one more, or one less: merging lists could bring a finalizer back. One of them in a
- * patch, and only with preconditions. */
+/* Writes the whole list with one finalizer added or removed, because a merge of lists could restore a
+ * finalizer. At most one per patch, and only with preconditions. */
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
 void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
 
-/* value NULL: takes it away. Each key once. */
+/* value NULL removes it. Each key at most once. */
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value);
 void merge_patch_annotation(struct merge_patch *p, const char *key, const char *value);
 
-/* Another member of the object ("spec", "status"): its value is to be written next. */
+/* Another member of the object ("spec", "status"): the caller writes its value next. */
 void merge_patch_member(struct merge_patch *p, const char *key);
 
-/* ERR_INVALID when the object, as it came from its server, had nothing to base a patch on. */
+/* ERR_INVALID if the object, as received, has no uid or version for a precondition. */
 int merge_patch_end(struct merge_patch *p, struct error *err);
-/* The same without words, for a write that tells its end later: ERR_NONE when all is well. */
-enum err merge_patch_finish(struct merge_patch *p);
 
 #endif

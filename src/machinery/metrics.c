@@ -1,3 +1,6 @@
+/* Implementation of metrics: families sorted by name, children sorted by labels, and a hash map for lookups.
+ *
+ * All allocation happens when families and children are created; counting never allocates. */
 #include "machinery/metrics.h"
 
 #include <assert.h>
@@ -13,14 +16,14 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-/* Below this every whole number has a double of its own, and its digits say it exactly. */
+/* Below this every integer is exactly representable as a double. */
 #define WHOLE_NUMBER_MAX 9007199254740992.0
 
 struct metric {
     const struct metric_family *family;
-    char *labels;      /* as they are written, without the braces: a="x",b="y" */
+    char *labels;      /* as written, without braces: a="x",b="y" */
     double value;      /* of a histogram: the sum */
-    uint64_t *buckets; /* of a histogram: one a bound, and the infinite one; not cumulative */
+    uint64_t *buckets; /* of a histogram: one per bound and one for +Inf; not cumulative */
     metric_read_fn *read;
     void *read_ctx;
 };
@@ -31,16 +34,16 @@ struct metric_family {
     size_t labels_count;
     VEC(struct metric *) children; /* by labels */
     struct map by_labels;
-    metric_collect_fn *collect; /* NULL: the children are all there is */
+    metric_collect_fn *collect; /* NULL: only children */
     void *collect_ctx;
-    struct metric *other; /* made with the family, so that it is there when memory is not */
+    struct metric *other; /* created with the family, so that it never fails */
     bool other_is_used;
 };
 
 struct metrics {
     VEC(struct metric_family *) families; /* by name */
     struct hash_seed seed;
-    struct buf labels; /* of the child being looked for */
+    struct buf labels; /* of the child to look up */
 };
 
 static const char *const type_names[] = {
@@ -50,7 +53,7 @@ static const char *const type_names[] = {
 };
 static_assert(ARRAY_LEN(type_names) == METRIC_TYPE_COUNT, "name every type");
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 static struct metric *metric_free(struct metric *m)
 {
@@ -117,8 +120,8 @@ struct metrics *metrics_free(struct metrics *m)
 
 /* --- Families --- */
 
-/* Letters, digits and underscores, no digit in front; colons only in names of metrics. */
-static bool name_is_valid(const char *name, bool may_have_colons)
+/* Letters, digits and underscores, no leading digit; colons only in metric names. */
+static bool metric_name_is_valid(const char *name, bool may_have_colons)
 {
     size_t len = strlen(name);
     const char *letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:";
@@ -128,31 +131,25 @@ static bool name_is_valid(const char *name, bool may_have_colons)
     return strspn(name, letters) == len && (may_have_colons || !strchr(name, ':'));
 }
 
-static int check_labels(const struct metric_desc *desc, struct error *err)
+static int check_desc(const struct metric_desc *desc, struct error *err)
 {
-    for (const char *const *l = desc->labels; l && *l; l++) {
-        bool is_reserved = strncmp(*l, "__", 2) == 0 || strcmp(*l, "le") == 0;
-
-        if (!name_is_valid(*l, /* may_have_colons= */ false) || is_reserved)
-            return error_set(err, ERR_INVALID, "metric '%s': no label can be named '%s'", desc->name, *l);
-    }
+    if (!metric_name_is_valid(desc->name, /* may_have_colons= */ true))
+        return error_set(err, ERR_INVALID, "invalid metric name '%s'", desc->name);
+    if ((desc->type == METRIC_HISTOGRAM) != (desc->bounds_count > 0))
+        return error_set(err, ERR_INVALID,
+                         "metric '%s': histograms need bounds, other types must not have any", desc->name);
+    for (size_t i = 0; i < desc->bounds_count; i++)
+        if (!isfinite(desc->bounds[i]) || (i > 0 && desc->bounds[i] <= desc->bounds[i - 1]))
+            return error_set(err, ERR_INVALID, "metric '%s': bounds must be finite and increasing",
+                             desc->name);
+    for (const char *const *l = desc->labels; l && *l; l++)
+        if (!metric_name_is_valid(*l, /* may_have_colons= */ false) || strncmp(*l, "__", 2) == 0 ||
+            strcmp(*l, "le") == 0)
+            return error_set(err, ERR_INVALID, "metric '%s': invalid label name '%s'", desc->name, *l);
     return 0;
 }
 
-static int check_desc(const struct metric_desc *desc, struct error *err)
-{
-    if (!name_is_valid(desc->name, /* may_have_colons= */ true))
-        return error_set(err, ERR_INVALID, "no metric can be named '%s'", desc->name);
-    if ((desc->type == METRIC_HISTOGRAM) != (desc->bounds_count > 0))
-        return error_set(err, ERR_INVALID, "metric '%s': a histogram has bounds, and only a histogram",
-                         desc->name);
-    for (size_t i = 0; i < desc->bounds_count; i++)
-        if (!isfinite(desc->bounds[i]) || (i > 0 && desc->bounds[i] <= desc->bounds[i - 1]))
-            return error_set(err, ERR_INVALID, "metric '%s': bounds must be finite and go up", desc->name);
-    return check_labels(desc, err);
-}
-
-/* Where the family of that name is, or would be. */
+/* The index of the family of that name, or where it would be inserted. */
 static size_t family_index(const struct metrics *m, const char *name, bool *ret_found)
 {
     size_t low = 0, high = m->families.count;
@@ -172,7 +169,7 @@ static size_t family_index(const struct metrics *m, const char *name, bool *ret_
     return low;
 }
 
-/* Text with a backslash in front of the characters of `special`; a line end becomes \n. */
+/* Text with a backslash in front of the characters of `special`; a newline becomes \n. */
 static void add_escaped(const char *text, const char *special, struct buf *out)
 {
     for (;;) {
@@ -188,7 +185,7 @@ static void add_escaped(const char *text, const char *special, struct buf *out)
     }
 }
 
-/* The labels with these values, in the registry's buffer, which has failed when they are too long. */
+/* The labels with these values, in the registry's buffer, which fails if they are too long. */
 static struct str family_labels(const struct metric_family *f, const char *const *values)
 {
     struct buf *out = &f->owner->labels;
@@ -234,7 +231,7 @@ int metrics_add_family(struct metrics *m, const struct metric_desc *desc, struct
         return r;
     at = family_index(m, desc->name, &is_taken);
     if (is_taken)
-        return error_set(err, ERR_EXISTS, "metric '%s' is there already", desc->name);
+        return error_set(err, ERR_EXISTS, "metric '%s' already exists", desc->name);
     f = family_new(m, desc);
     if (!f || vec_insert(&m->families, at, f) < 0)
         return error_no_memory(err);
@@ -276,7 +273,7 @@ int metrics_add_metric(struct metrics *m, const struct metric_desc *desc, struct
     r = metrics_add_family(m, desc, &f, err);
     if (r < 0)
         return r;
-    f->other_is_used = true; /* without labels there is one child, and "other" is no different from it */
+    f->other_is_used = true; /* without labels there is one child, and it serves as "other" too */
     *ret = f->other;
     return 0;
 }
@@ -298,7 +295,7 @@ static size_t child_index(const struct metric_family *f, const char *labels)
     return low;
 }
 
-/* NULL when there is no memory, or no room among the children. */
+/* NULL without memory, or with too many children. */
 static struct metric *family_add_child(struct metric_family *f, struct str labels)
 {
     _cleanup_(metric_free_p) struct metric *child = NULL;
@@ -353,8 +350,7 @@ void metric_observe(struct metric *m, double value)
     size_t i = 0;
 
     assert(desc->type == METRIC_HISTOGRAM);
-    while (i < desc->bounds_count &&
-           !(value <= desc->bounds[i])) /* what is no number is in the last bucket */
+    while (i < desc->bounds_count && !(value <= desc->bounds[i])) /* NaN is counted in the last bucket */
         i++;
     m->buckets[i]++;
     m->value += value;
@@ -401,7 +397,7 @@ void metrics_write_number(double value, struct buf *out)
     } else if (fabs(value) < WHOLE_NUMBER_MAX && !(floor(value) < value)) {
         buf_addf(out, "%" PRId64, (int64_t)value);
     } else {
-        /* Fifteen digits survive the way through a double, seventeen tell any two apart. */
+        /* Fifteen digits survive a round trip through a double; seventeen distinguish any two. */
         for (int digits = 15; digits <= 17; digits++) {
             double back;
 

@@ -1,8 +1,10 @@
+/* The queue of notices to handlers. It is delivered by the outermost caller, so that handlers may change the
+ * cache. */
 #include "machinery/notices.h"
 
 #include <assert.h>
 
-/* A queue that a list made larger than this is given back. */
+/* A queue that grew beyond this, for a large list, is freed after use. */
 #define NOTICES_KEPT_MAX 1024
 
 void notices_init(struct notices *n)
@@ -12,7 +14,7 @@ void notices_init(struct notices *n)
 
 void notices_done(struct notices *n)
 {
-    assert(!n->is_telling);
+    assert(!n->is_delivering);
     assert(TAILQ_EMPTY(&n->handlers));
     notices_cut(n, 0);
     vec_done(&n->queue);
@@ -47,22 +49,28 @@ void notices_cut(struct notices *n, size_t at)
         notice_done(&n->queue.items[--n->queue.count]);
 }
 
-/* --- Telling --- */
+/* --- Delivery --- */
 
-static void handler_tell(const struct informer_handler *h, const struct notice *what)
+static void handler_notify(const struct informer_handler *h, const struct notice *what)
 {
     switch (what->type) {
     case NOTICE_ADD:
         if (h->on_add)
             h->on_add(h->ctx, what->object, what->flag);
+        else if (h->on_upsert)
+            h->on_upsert(h->ctx, what->object);
         break;
     case NOTICE_UPDATE:
         if (h->on_update)
             h->on_update(h->ctx, what->old, what->object);
+        else if (h->on_upsert)
+            h->on_upsert(h->ctx, what->object);
         break;
     case NOTICE_DELETE:
         if (h->on_delete)
             h->on_delete(h->ctx, what->old, what->flag);
+        else if (h->on_removed)
+            h->on_removed(h->ctx, what->old);
         break;
     case NOTICE_SYNCED:
         if (h->on_synced)
@@ -71,30 +79,25 @@ static void handler_tell(const struct informer_handler *h, const struct notice *
     }
 }
 
-static void notices_tell_one(struct notices *n, const struct notice *what)
+void notices_deliver(struct notices *n)
 {
-    if (what->type == NOTICE_SYNCED)
-        n->is_synced = true;
-    /* n->next is moved on by whoever removes the handler it points at. */
-    for (struct informer_handler *h = TAILQ_FIRST(&n->handlers); h; h = n->next) {
-        n->next = TAILQ_NEXT(h, link);
-        if (h->since < what->number && (what->only == 0 || what->only == h->since))
-            handler_tell(h, what);
-    }
-}
-
-void notices_tell(struct notices *n)
-{
-    if (n->is_telling)
+    if (n->is_delivering)
         return;
-    n->is_telling = true;
+    n->is_delivering = true;
     while (n->at < n->queue.count) {
-        struct notice what = n->queue.items[n->at++]; /* the queue may move meanwhile */
+        struct notice what = n->queue.items[n->at++]; /* the queue may be reallocated meanwhile */
 
-        notices_tell_one(n, &what);
+        if (what.type == NOTICE_SYNCED)
+            n->is_synced = true;
+        /* notices_remove_handler() advances n->next if it points at the removed handler. */
+        for (struct informer_handler *h = TAILQ_FIRST(&n->handlers); h; h = n->next) {
+            n->next = TAILQ_NEXT(h, link);
+            if (h->since < what.number && (what.only == 0 || what.only == h->since))
+                handler_notify(h, &what);
+        }
         notice_done(&what);
     }
-    n->is_telling = false;
+    n->is_delivering = false;
     n->at = 0;
     vec_clear(&n->queue);
     if (n->queue.cap > NOTICES_KEPT_MAX)

@@ -1,3 +1,4 @@
+/* Registers the process_* metrics. Each scrape reads /proc; a value that cannot be read is NaN. */
 #include "machinery/process_metrics.h"
 
 #include <math.h>
@@ -35,16 +36,16 @@ static const struct {
     struct metric_desc desc;
     metric_read_fn *read;
 } process_values[] = {
-    { { "process_cpu_seconds_total", "CPU time that this process has used, in seconds.", METRIC_COUNTER },
+    { { "process_cpu_seconds_total", "CPU time used by this process, in seconds.", METRIC_COUNTER },
       read_cpu },
-    { { "process_open_fds", "Descriptors that this process has open.", METRIC_GAUGE }, read_fds },
-    { { "process_resident_memory_bytes", "Memory that this process holds, in bytes.", METRIC_GAUGE },
+    { { "process_open_fds", "Open file descriptors of this process.", METRIC_GAUGE }, read_fds },
+    { { "process_resident_memory_bytes", "Resident memory of this process, in bytes.", METRIC_GAUGE },
       read_memory },
 };
 
 static const struct metric_desc start_time = {
     "process_start_time_seconds",
-    "When this process was started, in seconds since 1970.",
+    "Start time of this process, in seconds since the epoch.",
     METRIC_GAUGE,
 };
 
@@ -64,6 +65,6 @@ int process_metrics_add(struct metrics *m, struct error *err)
     r = metrics_add_metric(m, &start_time, &metric, err);
     if (r < 0)
         return r;
-    metric_set(metric, proc_self_start_time(&start, &unknown) < 0 ? (double)NAN : start); /* never changes */
+    metric_set(metric, proc_self_start_time(&start, &unknown) < 0 ? (double)NAN : start); /* constant */
     return 0;
 }

@@ -1,3 +1,6 @@
+/* Implementation of the recorder: builds event bodies, correlates them and queues requests to the sender.
+ *
+ * Recording never fails for the caller: an event that cannot be built is counted and logged here. */
 #include "machinery/recorder.h"
 
 #include <assert.h>
@@ -15,7 +18,7 @@
 #include "machinery/event_sender.h"
 #include "machinery/series.h"
 
-/* Names, uids and a message, each byte escaped to six: far more than they take. */
+/* Names, uids and a message, with six bytes for each escaped byte; far more than they need. */
 #define BODY_BYTES_MAX ((size_t)64 << 10)
 
 struct recorder {
@@ -24,14 +27,14 @@ struct recorder {
     enum recorder_dialect dialect;
     const char *component;
     const char *host;
-    struct rng names; /* where an object's own does not fit */
+    struct rng names; /* for names that an object's own name does not fit into */
     int64_t names_offset_ns;
     int64_t names_last_ns;
     struct event_sender sender;
     struct correlator correlator;  /* of core/v1 */
     struct series_table series;    /* of events.k8s.io/v1 */
-    struct timer series_timer;     /* of the next total */
-    struct buf message, key, body; /* of the event at hand */
+    struct timer series_timer;     /* for the next count to write */
+    struct buf message, key, body; /* of the current event */
     struct buf create, patch;
 };
 
@@ -66,7 +69,7 @@ static void clear_bufs(struct recorder *r)
         buf_clear(all[i]);
 }
 
-/* What is missing in one of them is missing in the event. */
+/* An event with an incomplete part is not sent. */
 static int check_bufs(const struct recorder *r, struct error *err)
 {
     const struct buf *const all[] = EACH_BUF(r);
@@ -77,8 +80,8 @@ static int check_bufs(const struct recorder *r, struct error *err)
     return result;
 }
 
-/* Nobody else would say so. */
-static void fail(struct recorder *r, const char *name, const struct error *err)
+/* Logged here, because no caller is told. */
+static void drop_event(struct recorder *r, const char *name, const struct error *err)
 {
     event_sender_count(&r->sender, EVENT_FAILED);
     log_error("cannot record event", LOG_STR("event", name), LOG_ERR(err));
@@ -86,9 +89,9 @@ static void fail(struct recorder *r, const char *name, const struct error *err)
 
 /* --- Names --- */
 
-/* Two events of one moment must not have one name, in virtual time too, where a moment is long. Within a
- * recorder each name has a nanosecond of its own; between recorders it is the offset, a part of a
- * millisecond, that keeps them apart. */
+/* Two events of the same moment must not have the same name, even in virtual time, where time stands still
+ * for long. Within a recorder each name uses a different nanosecond; between recorders an offset below one
+ * millisecond differs. */
 static int64_t next_name_ns(struct recorder *r)
 {
     int64_t ns = clock_real_ns(r->clock) + r->names_offset_ns;
@@ -101,12 +104,6 @@ static int64_t next_name_ns(struct recorder *r)
 
 /* --- core/v1 --- */
 
-static void write_combined(struct recorder *r, struct str message)
-{
-    buf_add_cstr(&r->body, CORRELATE_COMBINED);
-    event_message(message, RECORDER_MESSAGE_BYTES_MAX - r->body.len, &r->body);
-}
-
 static int send_core(struct recorder *r, const struct event_body *one, const struct correlated *c,
                      struct error *err)
 {
@@ -115,7 +112,8 @@ static int send_core(struct recorder *r, const struct event_body *one, const str
 
     if (c->is_combined) {
         event_sender_count(&r->sender, EVENT_AGGREGATED);
-        write_combined(r, b.message);
+        buf_add_cstr(&r->body, CORRELATE_COMBINED);
+        event_message(b.message, RECORDER_MESSAGE_BYTES_MAX - r->body.len, &r->body);
         b.message = buf_str(&r->body);
     }
     b.name = c->name;
@@ -139,7 +137,7 @@ static int record_core(struct recorder *r, const struct event_body *b, struct er
 {
     struct correlate_event e = { b->about, b->type, b->reason, b->message, b->name };
     struct correlated c;
-    int result = correlate(&r->correlator, &e, loop_now_ns(r->loop), b->last_real_ns, &c, err);
+    int result = correlator_observe(&r->correlator, &e, loop_now_ns(r->loop), b->last_real_ns, &c, err);
 
     if (result < 0)
         return result;
@@ -165,14 +163,7 @@ static int send_v1(struct recorder *r, const struct series *s, struct error *err
     return result;
 }
 
-static int send_first(struct recorder *r, const struct series *s, struct error *err)
-{
-    buf_add_str(&r->create, s->body);
-    json_out_end_object(&r->create);
-    return send_v1(r, s, err);
-}
-
-/* A total, and the whole event with it, should it be gone. */
+/* The count of a series, and the whole event in case it has expired. */
 static int send_total(struct recorder *r, const struct series *s, struct error *err)
 {
     buf_add_str(&r->create, s->body);
@@ -191,7 +182,7 @@ static void on_total(void *ctx, const struct series *s)
 
     clear_bufs(r);
     if (send_total(r, s, &err) < 0)
-        fail(r, s->name, &err);
+        drop_event(r, s->name, &err);
 }
 
 static void arm_series(struct recorder *r)
@@ -210,7 +201,7 @@ static void on_series_timer(void *ctx)
     arm_series(r);
 }
 
-/* Everything but the note: what is said about a pod changes with the nodes that refused it. */
+/* All fields except the note: the note about a pod changes with the nodes that were rejected. */
 static void write_series_key(const struct event_body *b, struct buf *out)
 {
     const struct object *const objects[] = { b->about, b->related };
@@ -243,8 +234,11 @@ static int record_series(struct recorder *r, const struct event_body *b, struct 
     if (result < 0)
         return result;
     arm_series(r);
-    if (action == SERIES_CREATE)
-        return send_first(r, s, err);
+    if (action == SERIES_CREATE) {
+        buf_add_str(&r->create, s->body);
+        json_out_end_object(&r->create);
+        return send_v1(r, s, err);
+    }
     if (action == SERIES_PATCH)
         return send_total(r, s, err);
     event_sender_count(&r->sender, EVENT_AGGREGATED);
@@ -264,7 +258,7 @@ void recorder_record(struct recorder *r, const struct recorded *e)
         .host = r->host,
         .type = type_names[e->type],
         .reason = e->reason,
-        .action = e->action[0] != '\0' ? e->action : e->reason, /* the server wants one */
+        .action = e->action[0] != '\0' ? e->action : e->reason, /* required by the server */
         .first_real_ns = clock_real_ns(r->clock),
         .count = 1,
     };
@@ -283,7 +277,7 @@ void recorder_record(struct recorder *r, const struct recorded *e)
     event_name(e->about->name, next_name_ns(r), &r->names, name);
     result = r->dialect == RECORDER_CORE ? record_core(r, &b, &err) : record_series(r, &b, &err);
     if (result < 0)
-        fail(r, name, &err);
+        drop_event(r, name, &err);
 }
 
 void recorder_event(struct recorder *r, const struct object *o, enum event_type type, const char *reason,
@@ -305,7 +299,7 @@ bool recorder_is_idle(const struct recorder *r)
     return event_sender_is_idle(&r->sender);
 }
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 static struct hash_seed draw_seed(struct rng *rng)
 {

@@ -1,11 +1,11 @@
-/* Listing and watching, as a state machine with one request on its way at most.
+/* List and watch, as a state machine with at most one request in flight.
  *
- *     IDLE -> LISTING -> WATCHING -> WATCHING …       a stream that ended in good order is taken up again
- *             STREAMING -> WATCHING                   the same stream, once its beginning is over
- *             any -> WAITING -> LISTING or STREAMING (the next round), or WATCHING
+ *     IDLE -> LISTING -> WATCHING -> WATCHING …       a watch that ended normally is continued
+ *          STREAMING -> WATCHING                   the same stream, after its initial events
+ *     any -> WAITING -> LISTING or STREAMING (the next round), or WATCHING
  *
- * r->version only goes forward with events; a snapshot may set it back, when the server has. The snapshot
- * under way is nobody's to see until it is whole. */
+ * Events only increase r->version; a new list may decrease it, if the server went back. A list in progress is
+ * not visible until it is complete. */
 #include "machinery/reflector.h"
 
 #include <assert.h>
@@ -15,14 +15,16 @@
 
 #include "base/log.h"
 #include "base/mutant.h"
+#include "base/reach.h"
+#include "machinery/metrics.h"
 
-/* Ten million objects: who has more pages than this has no last one. */
+/* Ten million objects: a list with more pages is considered endless. */
 #define LIST_PAGES_MAX 20000
-/* A page may be all there is: carriers notice dead peers earlier. */
+/* A page may contain the whole list; the transport detects dead peers earlier. */
 #define LIST_DEADLINE_NS (120 * NS_PER_S)
 #define WATCH_SECONDS_MIN 300
 #define WATCH_SECONDS_MAX 600
-/* A stream that ends sooner, without a word, was none. */
+/* A watch that closes sooner without an event counts as failed. */
 #define WATCH_NS_MIN NS_PER_S
 #define WATCH_INTERNAL_RETRY_NS (30 * NS_PER_S)
 #define STREAM_WARN_NS (10 * NS_PER_S)
@@ -35,7 +37,7 @@ static const char *const state_names[] = {
 };
 static_assert(ARRAY_LEN(state_names) == REFLECTOR_STATE_COUNT, "name every state");
 
-/* From the row to the column. */
+/* Row: from; column: to. */
 static const bool state_may_follow[REFLECTOR_STATE_COUNT][REFLECTOR_STATE_COUNT] = {
     [REFLECTOR_IDLE] = { [REFLECTOR_LISTING] = true, [REFLECTOR_STREAMING] = true },
     [REFLECTOR_LISTING] = { [REFLECTOR_LISTING] = true,
@@ -57,11 +59,11 @@ static void reflector_enter_waiting(struct reflector *r, bool for_watch, const s
 static void reflector_set_state(struct reflector *r, enum reflector_state next)
 {
     assert(state_may_follow[r->state][next]);
+    reach_move(REACH_REFLECTOR, REFLECTOR_STATE_COUNT, r->state, next);
     log_debug("reflector", LOG_STR("resource", r->o.kind->plural), LOG_STR("from", state_names[r->state]),
               LOG_STR("to", state_names[next]), LOG_STR("version", r->version));
     r->state = next;
-    /* What comes out of one state does not outlive it; what the next one armed is not touched here, since
-     * states are named before their timers are armed. */
+    /* Timers of one state do not survive it. The next state arms its own timers after this call. */
     timer_disarm(&r->timer);
 }
 
@@ -70,7 +72,7 @@ static void reflector_count(const struct reflector *r, enum reflector_count what
     reflector_metrics_add(r->o.metrics, what, 1);
 }
 
-/* Copies a version; false for one that is longer than versions are. */
+/* Copies a version; false if it is too long. */
 static bool version_copy(char *to, const char *from)
 {
     size_t len = strlen(from);
@@ -115,7 +117,7 @@ static void reflector_enter_waiting(struct reflector *r, bool for_watch, const s
 
 /* --- Snapshots --- */
 
-/* The snapshot is whole: from here on it is what everybody sees. */
+/* The list is complete: it replaces the cache. */
 static int reflector_replace(struct reflector *r, struct error *err)
 {
     int c = version_cmp(str_of(r->list_version), str_of(r->version));
@@ -139,18 +141,12 @@ static void reflector_snapshot_put(struct reflector *r, const struct object *o, 
 
 /* --- Lists --- */
 
-static const char *list_version_asked(const struct reflector *r)
-{
-    if (r->is_version_unavailable)
-        return NULL;                         /* the most recent */
-    return r->version[0] ? r->version : "0"; /* not older than what is known; or whatever is at hand */
-}
-
 static void on_page(void *ctx, const struct client_answer *a);
 
 static void reflector_send_page(struct reflector *r, const char *continue_token)
 {
-    const char *version = list_version_asked(r);
+    /* The most recent; or not older than the known version; or any. */
+    const char *version = r->is_version_unavailable ? NULL : r->version[0] ? r->version : "0";
     struct client_request q = {
         .verb = CLIENT_LIST,
         .kind = r->o.kind,
@@ -161,7 +157,7 @@ static void reflector_send_page(struct reflector *r, const char *continue_token)
     };
 
     if (continue_token) {
-        q.continue_token = continue_token; /* the version is in the token */
+        q.continue_token = continue_token; /* the token contains the version */
         q.limit = REFLECTOR_PAGE_OBJECTS;
     } else {
         q.resource_version = version;
@@ -200,7 +196,7 @@ static void reflector_list_failed(struct reflector *r, const struct client_answe
         r->is_version_unavailable = true;
         reflector_list(r, /* is_unpaged= */ false);
     } else {
-        /* A collection is there or not served: a Status that says "not found" means the same. */
+        /* For a collection, a "not found" Status also means that it is not served. */
         if (a->error.code == ERR_UNSUPPORTED || a->error.code == ERR_NOT_FOUND) {
             r->backoff_ns = REFLECTOR_BACKOFF_NS_MAX;
             r->backoff_at_ns = loop_now_ns(r->o.loop);
@@ -210,22 +206,22 @@ static void reflector_list_failed(struct reflector *r, const struct client_answe
     }
 }
 
-/* What a page holds, into the snapshot. */
+/* Adds the objects of a page to the list. */
 static int reflector_take_page(struct reflector *r, const struct client_list *list, struct error *err)
 {
     int done = 0;
 
     if (r->pages++ == 0 && !version_copy(r->list_version, list->resource_version))
-        return error_set(err, ERR_TOO_LARGE, "the list's resourceVersion is too long");
+        return error_set(err, ERR_TOO_LARGE, "resourceVersion of list is too long");
     for (size_t i = 0; i < list->count; i++)
         reflector_snapshot_put(r, list->items[i], &done, err);
     if (list->undecodable) {
         reflector_metrics_add(r->o.metrics, REFLECTOR_UNREADABLE, (double)list->undecodable);
-        log_warn("a list has objects that cannot be read", LOG_STR("resource", r->o.kind->plural),
+        log_warn("cannot decode objects of list, skipping", LOG_STR("resource", r->o.kind->plural),
                  LOG_UINT("objects", list->undecodable));
     }
     if (done == 0 && list->continue_token[0] && r->pages >= LIST_PAGES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "the list has no last page");
+        return error_set(err, ERR_TOO_LARGE, "list has too many pages");
     return done;
 }
 
@@ -276,8 +272,8 @@ static void reflector_watch(struct reflector *r, bool begins_with_all)
 
     if (MUTANT("reflector-resumes-late") && !begins_with_all && str_to_uint64(str_of(r->version), &number))
         (void)snprintf(r->version, sizeof r->version, "%" PRIu64, number + 1);
-    r->started_ns = r->heard_ns = loop_now_ns(r->o.loop);
-    r->has_heard = false;
+    r->started_ns = r->event_at_ns = loop_now_ns(r->o.loop);
+    r->has_event = false;
     r->is_unordered = !begins_with_all && (r->version[0] == '\0' || strcmp(r->version, "0") == 0);
     reflector_count(r, REFLECTOR_WATCHES);
     client_watch(r->o.client, &r->call, &q, on_event, on_watch_end, r);
@@ -309,7 +305,7 @@ static void reflector_enter_round(struct reflector *r)
         reflector_enter_listing(r);
 }
 
-/* A watch did not begin, or ended with an error, or said one: how to go on. */
+/* Handles a watch that failed to start, ended with an error or delivered one. */
 static void reflector_watch_failed(struct reflector *r, const struct error *e, bool is_transport)
 {
     uint64_t now = loop_now_ns(r->o.loop);
@@ -325,7 +321,7 @@ static void reflector_watch_failed(struct reflector *r, const struct error *e, b
     if (is_internal && r->failing_since_ns == 0)
         r->failing_since_ns = now;
     if (is_transport && now - r->started_ns >= WATCH_NS_MIN)
-        reflector_enter_watching(r); /* lost after a while: nothing is wrong with where it was */
+        reflector_enter_watching(r); /* lost after some time: the version is still good */
     else if (is_transport || e->code == ERR_BUSY ||
              (is_internal && now - r->failing_since_ns < WATCH_INTERNAL_RETRY_NS))
         reflector_enter_waiting(r, /* for_watch= */ true, e);
@@ -333,9 +329,13 @@ static void reflector_watch_failed(struct reflector *r, const struct error *e, b
         reflector_enter_waiting(r, /* for_watch= */ false, e);
 }
 
-/* The same before the beginning was over. Whatever is wrong with streaming is not wrong with listing. */
-static void reflector_stream_failed(struct reflector *r, const struct error *e, bool is_transport)
+static void reflector_failed(struct reflector *r, const struct error *e, bool is_transport)
 {
+    if (r->state != REFLECTOR_STREAMING) {
+        reflector_watch_failed(r, e, is_transport);
+        return;
+    }
+    /* Before the end of the initial events. A failure of streaming says nothing about lists. */
     if (e->code == ERR_INVALID && strstr(e->msg, "sendInitialEvents"))
         r->streams = false;
     if (is_transport || e->code == ERR_BUSY)
@@ -344,15 +344,7 @@ static void reflector_stream_failed(struct reflector *r, const struct error *e, 
         reflector_enter_listing(r);
 }
 
-static void reflector_failed(struct reflector *r, const struct error *e, bool is_transport)
-{
-    if (r->state == REFLECTOR_STREAMING)
-        reflector_stream_failed(r, e, is_transport);
-    else
-        reflector_watch_failed(r, e, is_transport);
-}
-
-/* Nobody said no: there was no answer, or the stream broke off within it. */
+/* The connection was lost: no answer, or the stream broke off. */
 static bool is_lost(const struct client_answer *a)
 {
     bool is_of_transport = a->error.code == ERR_UNAVAILABLE || a->error.code == ERR_TIMEOUT;
@@ -369,9 +361,9 @@ static void on_watch_end(void *ctx, const struct client_answer *a)
         reflector_failed(r, &a->error, is_lost(a));
     } else if (r->state == REFLECTOR_STREAMING) {
         reflector_enter_listing(r);
-    } else if (!r->has_heard && loop_now_ns(r->o.loop) - r->started_ns < WATCH_NS_MIN) {
+    } else if (!r->has_event && loop_now_ns(r->o.loop) - r->started_ns < WATCH_NS_MIN) {
         reflector_count(r, REFLECTOR_SHORT_WATCHES);
-        (void)error_set(&err, ERR_UNAVAILABLE, "the watch ended at once and without an event");
+        (void)error_set(&err, ERR_UNAVAILABLE, "watch closed immediately without an event");
         reflector_enter_waiting(r, /* for_watch= */ false, &err);
     } else {
         reflector_enter_watching(r);
@@ -380,7 +372,7 @@ static void on_watch_end(void *ctx, const struct client_answer *a)
 
 /* --- Events --- */
 
-/* False when the stream has been past this event before: a replay does not set it back. */
+/* False if the stream is already past this event: a replay does not decrease the version. */
 static bool reflector_advance(struct reflector *r, const struct client_event *ev)
 {
     if (ev->type != CLIENT_ADDED)
@@ -393,7 +385,7 @@ static bool reflector_advance(struct reflector *r, const struct client_event *ev
     return true;
 }
 
-/* An event while the snapshot is gathered. */
+/* An event while the initial list is streamed. */
 static int reflector_gather(struct reflector *r, const struct client_event *ev, struct error *err)
 {
     int done = 0;
@@ -410,7 +402,7 @@ static int reflector_gather(struct reflector *r, const struct client_event *ev, 
         if (!ev->ends_initial_events)
             return 0;
         if (!version_copy(r->list_version, ev->version))
-            return error_set(err, ERR_TOO_LARGE, "the bookmark's resourceVersion is too long");
+            return error_set(err, ERR_TOO_LARGE, "resourceVersion of bookmark is too long");
         reflector_set_state(r, REFLECTOR_WATCHING);
         return reflector_replace(r, err);
     case CLIENT_ERROR:
@@ -418,7 +410,7 @@ static int reflector_gather(struct reflector *r, const struct client_event *ev, 
     case CLIENT_EVENT_TYPE_COUNT:
         break;
     }
-    assert(!"seen to by the caller");
+    assert(!"handled by the caller");
     return 0;
 }
 
@@ -445,16 +437,16 @@ static void on_event(void *ctx, const struct client_event *ev)
     struct error err = { 0 };
     int done;
 
-    r->has_heard = true;
-    r->heard_ns = loop_now_ns(r->o.loop);
+    r->has_event = true;
+    r->event_at_ns = loop_now_ns(r->o.loop);
     if (ev->type == CLIENT_ERROR) {
-        err = *ev->error; /* the event goes with its call */
+        err = *ev->error; /* the event is freed with its call */
         reflector_failed(r, &err, /* is_transport= */ false);
         return;
     }
     if (ev->type == CLIENT_UNREADABLE) {
         reflector_count(r, REFLECTOR_UNREADABLE);
-        log_warn("an event cannot be read, skipping", LOG_STR("resource", r->o.kind->plural),
+        log_warn("cannot decode watch event, skipping", LOG_STR("resource", r->o.kind->plural),
                  LOG_ERR(ev->error));
         return;
     }
@@ -463,7 +455,7 @@ static void on_event(void *ctx, const struct client_event *ev)
         reflector_enter_waiting(r, /* for_watch= */ false, &err);
 }
 
-/* --- Time --- */
+/* --- Timers --- */
 
 static void reflector_check_stream(struct reflector *r)
 {
@@ -471,18 +463,18 @@ static void reflector_check_stream(struct reflector *r)
     uint64_t next = r->started_ns + STREAM_ABANDON_NS;
 
     if (now >= next) {
-        log_warn("the server does not stream lists, listing", LOG_STR("resource", r->o.kind->plural));
+        log_warn("server does not stream lists, using paged lists", LOG_STR("resource", r->o.kind->plural));
         r->streams = false;
         reflector_enter_listing(r);
         return;
     }
-    if (!r->has_warned && now - r->heard_ns >= STREAM_WARN_NS) {
+    if (!r->has_warned && now - r->event_at_ns >= STREAM_WARN_NS) {
         r->has_warned = true;
         log_warn("still waiting for the end of a streaming list", LOG_STR("resource", r->o.kind->plural),
                  LOG_UINT("objects", cache_count(&r->snapshot)));
     }
-    if (!r->has_warned && r->heard_ns + STREAM_WARN_NS < next)
-        next = r->heard_ns + STREAM_WARN_NS;
+    if (!r->has_warned && r->event_at_ns + STREAM_WARN_NS < next)
+        next = r->event_at_ns + STREAM_WARN_NS;
     timer_arm(&r->timer, next);
 }
 
@@ -501,7 +493,7 @@ static void on_timer(void *ctx)
         reflector_enter_round(r);
 }
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 void reflector_init(struct reflector *r, const struct reflector_options *o, struct hash_seed seed)
 {
@@ -521,4 +513,56 @@ void reflector_start(struct reflector *r)
 {
     assert(r->state == REFLECTOR_IDLE);
     reflector_enter_round(r);
+}
+
+/* --- Metrics --- */
+
+static const char *const count_labels[] = { "resource", NULL };
+
+static const struct metric_desc count_descs[] = {
+    [REFLECTOR_LISTS] = { "berth_reflector_lists_total", "Lists started, all pages of one list counted once.",
+                          METRIC_COUNTER, count_labels },
+    [REFLECTOR_WATCHES] = { "berth_reflector_watches_total", "Watches started.", METRIC_COUNTER,
+                            count_labels },
+    [REFLECTOR_SHORT_WATCHES] = { "berth_reflector_watch_short_total",
+                                  "Watches that ended within a second without an event.", METRIC_COUNTER,
+                                  count_labels },
+    [REFLECTOR_EXPIRED] = { "berth_reflector_relist_expired_total",
+                            "Lists repeated because a resourceVersion had expired.", METRIC_COUNTER,
+                            count_labels },
+    [REFLECTOR_STALE] = { "berth_reflector_stale_events_total",
+                          "Watch events that were older than the cached object.", METRIC_COUNTER,
+                          count_labels },
+    [REFLECTOR_UNREADABLE] = { "berth_watch_decode_errors_total",
+                               "Watch events and listed objects that could not be decoded.", METRIC_COUNTER,
+                               count_labels },
+    [CACHE_OBJECTS] = { "berth_cache_objects", "Objects in the cache.", METRIC_GAUGE, count_labels },
+    [CACHE_SYNCED] = { "berth_cache_synced", "Caches that have completed their first list.", METRIC_GAUGE,
+                       count_labels },
+};
+static_assert(ARRAY_LEN(count_descs) == REFLECTOR_COUNT_COUNT, "describe every count");
+
+int reflector_metrics_init(struct reflector_metrics *rm, struct metrics *m, const struct kind_info *k,
+                           struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf resource = BUF_INIT(METRIC_LABELS_BYTES_MAX);
+    struct reflector_metrics made = { 0 };
+
+    kind_resource(k, &resource);
+    for (size_t i = 0; m && i < ARRAY_LEN(count_descs); i++) {
+        struct metric_family *f;
+        int r = metrics_share_family(m, &count_descs[i], &f, err);
+
+        if (r < 0)
+            return r;
+        made.of[i] = metric_of(f, buf_cstr(&resource));
+    }
+    *rm = made;
+    return buf_check(&resource, "resource", err);
+}
+
+void reflector_metrics_add(const struct reflector_metrics *rm, enum reflector_count what, double amount)
+{
+    if (rm->of[what])
+        metric_add(rm->of[what], amount);
 }

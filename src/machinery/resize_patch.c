@@ -1,3 +1,5 @@
+/* Status patches for the expansion of a claim, used by the expand controller and the node agent. A condition
+ * that already has the right content keeps its time of transition. */
 #include "machinery/resize_patch.h"
 
 #include <string.h>
@@ -8,13 +10,6 @@
 static const char *const resize_conditions[] = { CLAIM_RESIZING, CLAIM_FILE_SYSTEM_RESIZE_PENDING,
                                                  CLAIM_CONTROLLER_RESIZE_ERROR, CLAIM_NODE_RESIZE_ERROR };
 
-void resize_patch_storage(struct buf *out, const char *key, const struct quantity *q)
-{
-    json_out_object(out, key);
-    json_out_quantity(out, "storage", q);
-    json_out_end_object(out);
-}
-
 void resize_patch_status(struct buf *out, enum resize_status status)
 {
     json_out_object(out, "allocatedResourceStatuses");
@@ -22,7 +17,7 @@ void resize_patch_status(struct buf *out, enum resize_status status)
     json_out_end_object(out);
 }
 
-/* One condition that is true from now on; what it said before, if it was there and said otherwise, goes. */
+/* A condition that is true from now on; a previous one of the same type with other content is replaced. */
 static void add_condition(struct buf *out, const struct claim *c, const char *type, const char *message,
                           struct timestamp now)
 {
@@ -40,7 +35,7 @@ static void add_condition(struct buf *out, const struct claim *c, const char *ty
     json_out_end_object(out);
 }
 
-static bool is_said(const struct claim *c, const char *type, const char *message)
+static bool has_condition(const struct claim *c, const char *type, const char *message)
 {
     const struct status_condition *now = condition_get(&c->conditions, type);
 
@@ -52,7 +47,7 @@ void resize_patch_conditions(struct buf *out, const struct claim *c, const char 
 {
     json_out_object(out, NULL);
     json_out_array(out, "conditions");
-    if (wanted && !is_said(c, wanted, message))
+    if (wanted && !has_condition(c, wanted, message))
         add_condition(out, c, wanted, message, now);
     for (size_t i = 0; drops && i < ARRAY_LEN(resize_conditions); i++) {
         const char *type = resize_conditions[i];
@@ -87,7 +82,7 @@ int resize_write_done(const struct claim *c, const struct quantity *size, struct
     merge_patch_member(&p, "status");
     resize_patch_conditions(out, c, /* wanted= */ NULL, /* message= */ NULL, /* drops= */ true,
                             (struct timestamp){ 0, 0 });
-    resize_patch_storage(out, "capacity", size);
+    json_out_storage(out, "capacity", size);
     resize_patch_status(out, RESIZE_NONE);
     json_out_end_object(out);
     return merge_patch_end(&p, err);

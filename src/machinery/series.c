@@ -1,3 +1,5 @@
+/* Implementation of event series: an LRU table by last occurrence, and a list by last write. The caller
+ * passes the time; everything is O(1). */
 #include "machinery/series.h"
 
 #include <assert.h>
@@ -60,7 +62,7 @@ int series_observe(struct series_table *t, const struct series_event *e, uint64_
 {
     struct series *s = lru_get(&t->all, e->key);
 
-    assert(lru_count(&t->all) < SERIES_MAX); /* series_run() made room */
+    assert(lru_count(&t->all) < SERIES_MAX); /* series_run() has made room */
     if (!s)
         s = series_add(t, e);
     if (!s)
@@ -77,7 +79,7 @@ int series_observe(struct series_table *t, const struct series_event *e, uint64_
     return 0;
 }
 
-/* A series of which nothing is left to be written ends without a word. */
+/* A series with nothing left to write is dropped silently. */
 static void run_quiet(struct series_table *t, uint64_t now_ns, series_fn *fn, void *ctx)
 {
     struct series *s;

@@ -1,3 +1,4 @@
+/* Parses /version of an API server and derives which features it has. */
 #include "machinery/server_version.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 #define TEXT_BYTES_MAX ((size_t)64 << 10)
 #define DIGITS_MAX 6
 
-/* The number that the text begins with; -1 when it begins with none. */
+/* The number at the start of the text; -1 if there is none. */
 static int leading_number(struct str text)
 {
     int n = -1;
@@ -25,28 +26,24 @@ struct server_version server_version_own(void)
                                     .is_berth = true };
 }
 
-/* "v1.36.4+berth.0.1.0" */
-static bool has_our_mark(struct str git_version)
-{
-    return git_version.len > 0 && memmem(git_version.s, git_version.len, BERTH_MARK, sizeof BERTH_MARK - 1);
-}
-
 int server_version_read(struct str text, struct server_version *ret, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
     struct server_version v;
+    struct str git;
     json_ref root = 0;
     int r;
 
     json_init(&d, TEXT_BYTES_MAX);
     r = json_parse(&d, text, &root, err);
     if (r < 0)
-        return error_set(err, ERR_BAD_REQUEST, "what the server calls its version is no JSON");
+        return error_set(err, ERR_BAD_REQUEST, "version of API server is not valid JSON");
     v.major = leading_number(json_get_text(&d, root, "major"));
     v.minor = leading_number(json_get_text(&d, root, "minor"));
-    v.is_berth = has_our_mark(json_get_text(&d, root, "gitVersion"));
+    git = json_get_text(&d, root, "gitVersion"); /* "v1.36.4+berth.0.1.0" */
+    v.is_berth = git.len > 0 && memmem(git.s, git.len, BERTH_MARK, sizeof BERTH_MARK - 1);
     if (v.major < 0 || v.minor < 0)
-        return error_set(err, ERR_BAD_REQUEST, "what the server calls its version has no numbers");
+        return error_set(err, ERR_BAD_REQUEST, "version of API server has no major and minor number");
     *ret = v;
     return 0;
 }

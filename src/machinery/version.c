@@ -1,17 +1,17 @@
-/* Versions of objects: opaque to all but this file.
+/* resourceVersions of objects: opaque to all other files.
  *
- * A version is read off the object's canonical text instead of its int64_t view: other servers may have
- * longer numbers, or no numbers. `kind`, `apiVersion` and a few short members stand before it, so that the
- * walk is some hundred bytes long. */
+ * A version is read from the object's canonical text instead of its int64_t field, because other servers may
+ * have longer numbers or no numbers. Only `kind`, `apiVersion` and a few short members precede it, so that a
+ * lookup reads about a hundred bytes. */
 #include "machinery/informer.h"
 
 #include <assert.h>
 
-#include "machinery/raw.h"
+#include "machinery/json_peek.h"
 
 struct str object_version(const struct object *o)
 {
-    struct str raw = raw_get(o->text, "metadata", "resourceVersion");
+    struct str raw = json_peek(o->text, "metadata", "resourceVersion");
 
     if (raw.len < 2 || raw.s[0] != '"')
         return STR_LIT("");

@@ -1,13 +1,13 @@
-/* One entry a key, found by a hash map, whatever the key is doing:
+/* Implementation of the work queue: one entry per key, found by a hash map.
  *
- *     dirty       wants looking at; unless it is worked on too, it is in a list of the ready
- *     processing  got and not done; in the list of those worked on
- *     waiting     in the heap of those that become dirty at a moment
+ *     dirty       must be processed; unless in process too, it is in a list of ready keys
+ *     processing  taken and not done; in the list of keys in process
+ *     waiting     in the heap of keys that become dirty at a given time
  *
- * Any of these may hold together, but a key is in one list at most. An entry goes when none of them holds and
- * no failures are counted. One timer of the loop stands for the whole heap.
+ * Any combination is possible, but a key is in at most one list. An entry is freed when none applies and no
+ * failures are counted. One timer of the loop serves the whole heap.
  *
- * Time is the loop's, which stands still during a turn: work that begins and ends in one turn took nothing.
+ * Time is the loop's, which is constant during a turn: work that starts and ends in one turn takes no time.
  */
 #include "machinery/workqueue.h"
 
@@ -23,6 +23,7 @@
 #include "base/map.h"
 #include "base/mutant.h"
 #include "base/rng.h"
+#include "base/tailq.h"
 #include "io/timer_heap.h"
 #include "machinery/metrics.h"
 
@@ -31,11 +32,11 @@
 
 struct entry {
     struct timer_node waiting;
-    TAILQ_ENTRY(entry) link; /* of first or ready when dirty, of working when processing */
+    TAILQ_ENTRY(entry) link; /* in first or ready if dirty, in working if processing */
     uint64_t dirty_at_ns;
     uint64_t got_at_ns;
     unsigned failures;
-    unsigned overtaken; /* in a row */
+    unsigned overtaken; /* consecutive */
     bool is_dirty;
     bool is_processing;
     bool goes_first;
@@ -58,18 +59,18 @@ enum queue_metric {
 struct workqueue {
     struct workqueue_options options;
     struct map entries;      /* by key */
-    struct entry_list first; /* come before ready */
+    struct entry_list first; /* before ready */
     struct entry_list ready;
-    size_t ready_count;        /* of both */
-    struct entry_list working; /* the one that began first is first */
+    size_t ready_count;        /* of both lists */
+    struct entry_list working; /* in start order */
     size_t working_count;
-    uint64_t working_since_ns; /* the sum of got_at_ns over them, modulo 2^64 */
+    uint64_t working_since_ns; /* the sum of their got_at_ns, modulo 2^64 */
     struct timer_heap waiting;
-    struct timer timer; /* for the first of waiting */
+    struct timer timer; /* for the first waiting key */
     struct deferred note;
     struct bucket bucket;
     struct rng rng;
-    struct metric *metrics[QUEUE_METRIC_COUNT]; /* all NULL when nothing is counted */
+    struct metric *metrics[QUEUE_METRIC_COUNT]; /* all NULL: not counted */
 };
 
 /* --- Metrics --- */
@@ -110,19 +111,21 @@ static const struct {
     enum metric_type type;
     metric_read_fn *read;
 } queue_metrics[] = {
-    [QUEUE_ADDS] = { "workqueue_adds_total", "Keys that were added and not queued already.", METRIC_COUNTER,
+    [QUEUE_ADDS] = { "workqueue_adds_total",
+                     "Keys added to the queue, without keys that were queued already.", METRIC_COUNTER,
                      NULL },
-    [QUEUE_RETRIES] = { "workqueue_retries_total", "Keys that were added for later.", METRIC_COUNTER, NULL },
-    [QUEUE_WAIT_SECONDS] = { "workqueue_queue_duration_seconds", "How long keys waited to be worked on.",
+    [QUEUE_RETRIES] = { "workqueue_retries_total", "Keys added with a delay.", METRIC_COUNTER, NULL },
+    [QUEUE_WAIT_SECONDS] = { "workqueue_queue_duration_seconds", "Time that keys waited in the queue.",
                              METRIC_HISTOGRAM, NULL },
-    [QUEUE_WORK_SECONDS] = { "workqueue_work_duration_seconds", "How long keys were worked on.",
-                             METRIC_HISTOGRAM, NULL },
-    [QUEUE_DEPTH] = { "workqueue_depth", "Keys that are ready to be worked on.", METRIC_GAUGE, read_depth },
+    [QUEUE_WORK_SECONDS] = { "workqueue_work_duration_seconds", "Time to process a key.", METRIC_HISTOGRAM,
+                             NULL },
+    [QUEUE_DEPTH] = { "workqueue_depth", "Keys in the queue.", METRIC_GAUGE, read_depth },
     [QUEUE_UNFINISHED] = { "workqueue_unfinished_work_seconds",
-                           "How long the keys being worked on have been so, summed up.", METRIC_GAUGE,
+                           "Sum of the times that the keys in process have been in process.", METRIC_GAUGE,
                            read_unfinished },
     [QUEUE_LONGEST] = { "workqueue_longest_running_processor_seconds",
-                        "How long the key longest worked on has been so.", METRIC_GAUGE, read_longest },
+                        "Time that the oldest key in process has been in process.", METRIC_GAUGE,
+                        read_longest },
 };
 static_assert(ARRAY_LEN(queue_metrics) == QUEUE_METRIC_COUNT, "describe every metric");
 
@@ -150,27 +153,19 @@ static int add_metrics(struct workqueue *q, struct error *err)
     return 0;
 }
 
-/* The registry outlives the queue: what it would read is left at nothing. */
-static void remove_readers(struct workqueue *q)
-{
-    for (size_t i = 0; i < QUEUE_METRIC_COUNT; i++)
-        if (q->metrics[i] && queue_metrics[i].read)
-            metric_set_reader(q->metrics[i], NULL, NULL);
-}
-
-static void count(struct workqueue *q, enum queue_metric which)
+static void count_event(struct workqueue *q, enum queue_metric which)
 {
     if (q->metrics[which])
         metric_add(q->metrics[which], 1);
 }
 
-static void observe(struct workqueue *q, enum queue_metric which, uint64_t ns)
+static void observe_duration(struct workqueue *q, enum queue_metric which, uint64_t ns)
 {
     if (q->metrics[which])
         metric_observe(q->metrics[which], seconds_of(ns));
 }
 
-/* --- Birth and death --- */
+/* --- Lifecycle --- */
 
 static void on_note(void *ctx);
 static void on_due(void *ctx);
@@ -181,6 +176,7 @@ int workqueue_new(const struct workqueue_options *o, struct workqueue **ret, str
     int r;
 
     assert(o->jitter_percent <= 100);
+    assert(o->bucket_qps <= 0 || o->bucket_burst > 0);
     if (!q)
         return error_no_memory(err);
     q->options = *o;
@@ -212,7 +208,10 @@ struct workqueue *workqueue_free(struct workqueue *q)
 
     if (!q)
         return NULL;
-    remove_readers(q);
+    /* The registry outlives the queue: values that are read from it are set to zero. */
+    for (size_t i = 0; i < QUEUE_METRIC_COUNT; i++)
+        if (q->metrics[i] && queue_metrics[i].read)
+            metric_set_reader(q->metrics[i], NULL, NULL);
     timer_disarm(&q->timer);
     loop_undefer(&q->note);
     for (size_t at = 0; (e = map_next(&q->entries, &at, NULL));)
@@ -242,16 +241,16 @@ static struct entry *entry_get(struct workqueue *q, struct str key)
         return e;
     e = calloc(1, sizeof *e + key.len);
     if (!e)
-        die("no memory for a key in a work queue: it would never be processed again");
+        die_with_reason("no memory for a key in a work queue: it would never be processed again");
     e->len = key.len;
     if (key.len)
         memcpy(e->key, key.s, key.len);
     if (map_put(&q->entries, entry_key(e), e, NULL) < 0)
-        die("no memory for a key in a work queue: it would never be processed again");
+        die_with_reason("no memory for a key in a work queue: it would never be processed again");
     return e;
 }
 
-/* Lets go of an entry that nothing holds any more. */
+/* Frees an entry that is no longer needed. */
 static void entry_settle(struct workqueue *q, struct entry *e)
 {
     if (e->is_dirty || e->is_processing || e->failures || e->overtaken || timer_node_is_in_heap(&e->waiting))
@@ -260,7 +259,7 @@ static void entry_settle(struct workqueue *q, struct entry *e)
     free(e);
 }
 
-/* --- What is ready --- */
+/* --- Ready keys --- */
 
 static void on_note(void *ctx)
 {
@@ -288,7 +287,7 @@ static void entry_make_dirty(struct workqueue *q, struct entry *e)
 {
     if (e->is_dirty || (e->is_processing && MUTANT("workqueue-loses-adds")))
         return;
-    count(q, QUEUE_ADDS);
+    count_event(q, QUEUE_ADDS);
     e->is_dirty = true;
     e->dirty_at_ns = loop_now_ns(q->options.loop);
     if (!e->is_processing)
@@ -318,8 +317,10 @@ enum workqueue_got workqueue_get(struct workqueue *q, struct str *ret_key)
 
     if (!e)
         return WORKQUEUE_EMPTY;
+    assert(e->is_dirty && !e->is_processing && q->ready_count > 0);
     TAILQ_REMOVE(entry_list_of(q, e), e, link);
-    q->ready_count--;
+    if (!(e->goes_first && MUTANT("workqueue-miscounts-ready")))
+        q->ready_count--;
     e->is_dirty = false;
     e->goes_first = false;
     e->is_processing = true;
@@ -327,7 +328,7 @@ enum workqueue_got workqueue_get(struct workqueue *q, struct str *ret_key)
     TAILQ_INSERT_TAIL(&q->working, e, link);
     q->working_count++;
     q->working_since_ns += e->got_at_ns;
-    observe(q, QUEUE_WAIT_SECONDS, e->got_at_ns - e->dirty_at_ns);
+    observe_duration(q, QUEUE_WAIT_SECONDS, e->got_at_ns - e->dirty_at_ns);
     *ret_key = entry_key(e);
     return WORKQUEUE_KEY;
 }
@@ -337,12 +338,13 @@ void workqueue_done(struct workqueue *q, struct str key)
     struct entry *e = entry_find(q, key);
 
     assert(e);
-    assert(e->is_processing);
-    TAILQ_REMOVE(&q->working, e, link);
+    assert(e->is_processing && q->working_count > 0);
+    if (!(e->is_dirty && MUTANT("workqueue-links-twice")))
+        TAILQ_REMOVE(&q->working, e, link);
     q->working_count--;
     q->working_since_ns -= e->got_at_ns;
     e->is_processing = false;
-    observe(q, QUEUE_WORK_SECONDS, loop_now_ns(q->options.loop) - e->got_at_ns);
+    observe_duration(q, QUEUE_WORK_SECONDS, loop_now_ns(q->options.loop) - e->got_at_ns);
     if (e->is_dirty && !MUTANT("workqueue-keeps-dirty-keys"))
         entry_make_ready(q, e);
     entry_settle(q, e);
@@ -358,9 +360,16 @@ size_t workqueue_processing(const struct workqueue *q)
     return q->working_count;
 }
 
-/* --- What waits for a moment --- */
+bool workqueue_is_processing(const struct workqueue *q, struct str key)
+{
+    const struct entry *e = entry_find(q, key);
 
-static void rearm(struct workqueue *q)
+    return e && e->is_processing;
+}
+
+/* --- Delayed keys --- */
+
+static void rearm_timer(struct workqueue *q)
 {
     const struct timer_node *first = timer_heap_first(&q->waiting);
 
@@ -380,7 +389,7 @@ static void on_due(void *ctx)
         timer_heap_remove(&q->waiting, first);
         entry_make_dirty(q, CONTAINER_OF(first, struct entry, waiting));
     }
-    rearm(q);
+    rearm_timer(q);
 }
 
 static void entry_wait(struct workqueue *q, struct entry *e, uint64_t delay_ns)
@@ -388,7 +397,7 @@ static void entry_wait(struct workqueue *q, struct entry *e, uint64_t delay_ns)
     uint64_t now_ns = loop_now_ns(q->options.loop);
     uint64_t at_ns = delay_ns < UINT64_MAX - now_ns ? now_ns + delay_ns : UINT64_MAX;
 
-    count(q, QUEUE_RETRIES);
+    count_event(q, QUEUE_RETRIES);
     if (delay_ns == 0) {
         entry_make_dirty(q, e);
         return;
@@ -399,7 +408,7 @@ static void entry_wait(struct workqueue *q, struct entry *e, uint64_t delay_ns)
         timer_heap_remove(&q->waiting, &e->waiting);
     }
     timer_heap_add(&q->waiting, &e->waiting, at_ns);
-    rearm(q);
+    rearm_timer(q);
 }
 
 void workqueue_add_after(struct workqueue *q, struct str key, uint64_t delay_ns)
@@ -418,19 +427,14 @@ static uint64_t failure_delay_ns(const struct workqueue_options *o, unsigned fai
     return o->base_ns << failures;
 }
 
-static uint64_t with_jitter(struct workqueue *q, uint64_t delay_ns)
-{
-    uint64_t reach_ns = delay_ns / 100 * q->options.jitter_percent;
-
-    return reach_ns ? delay_ns - reach_ns + rng_below(&q->rng, 2 * reach_ns + 1) : delay_ns;
-}
-
 void workqueue_add_limited(struct workqueue *q, struct str key)
 {
-    uint64_t delay_ns, bucket_ns;
     struct entry *e = entry_get(q, key);
+    uint64_t delay_ns = failure_delay_ns(&q->options, e->failures), bucket_ns;
+    uint64_t reach_ns = delay_ns / 100 * q->options.jitter_percent;
 
-    delay_ns = with_jitter(q, failure_delay_ns(&q->options, e->failures));
+    if (reach_ns)
+        delay_ns += rng_below(&q->rng, 2 * reach_ns + 1) - reach_ns;
     if (e->failures < UINT_MAX)
         e->failures++;
     if (q->options.bucket_qps > 0) {
@@ -475,4 +479,67 @@ uint64_t workqueue_due_ns(const struct workqueue *q, struct str key)
     const struct entry *e = entry_find(q, key);
 
     return e && timer_node_is_in_heap(&e->waiting) ? e->waiting.at_ns : 0;
+}
+
+/* --- Invariant check --- */
+
+struct queue_sums {
+    size_t ready, working, waiting;
+    uint64_t since_ns;
+};
+
+static const char *entry_check(const struct workqueue *q, const struct entry *e, struct queue_sums *sums)
+{
+    const struct timer_node *first = timer_heap_first(&q->waiting);
+    bool is_waiting = timer_node_is_in_heap(&e->waiting);
+
+    if (!e->is_dirty && !e->is_processing && !is_waiting && !e->failures && !e->overtaken)
+        return "an unused key was not freed";
+    if (is_waiting && (!first || first->at_ns > e->waiting.at_ns))
+        return "a delayed key is not in a heap, or not in order";
+    sums->ready += e->is_dirty && !e->is_processing;
+    sums->working += e->is_processing;
+    sums->waiting += is_waiting;
+    sums->since_ns += e->is_processing ? e->got_at_ns : 0;
+    return NULL;
+}
+
+static const char *lists_check(const struct workqueue *q, const struct queue_sums *sums)
+{
+    size_t first = 0, ready = 0, working = 0, link = offsetof(struct entry, link);
+
+    if (!tailq_is_sound(&q->first, link, q->entries.count, &first) ||
+        !tailq_is_sound(&q->ready, link, q->entries.count, &ready) ||
+        !tailq_is_sound(&q->working, link, q->entries.count, &working))
+        return "a list of keys is not linked both ways";
+    if (first + ready != q->ready_count || sums->ready != q->ready_count)
+        return "the number of ready keys is wrong";
+    if (working != q->working_count || sums->working != q->working_count)
+        return "the number of keys in process is wrong";
+    return sums->since_ns == q->working_since_ns ? NULL : "the sum of times of keys in process is wrong";
+}
+
+const char *workqueue_check(const struct workqueue *q)
+{
+    struct queue_sums sums = { 0 };
+    const char *wrong = NULL;
+    const struct entry *e;
+    struct str key;
+
+    for (size_t at = 0; !wrong && (e = map_next(&q->entries, &at, &key));)
+        wrong = str_eq(key, entry_key(e)) ? entry_check(q, e, &sums) : "a key is stored under another key";
+    if (!wrong)
+        wrong = lists_check(q, &sums);
+    if (wrong)
+        return wrong;
+    for (e = TAILQ_FIRST(&q->first); e; e = TAILQ_NEXT(e, link))
+        if (!e->is_dirty || e->is_processing || !e->goes_first)
+            return "a key in the list of priority keys does not belong there";
+    for (e = TAILQ_FIRST(&q->ready); e; e = TAILQ_NEXT(e, link))
+        if (!e->is_dirty || e->is_processing || e->goes_first)
+            return "a key in the list of ready keys is not ready";
+    for (e = TAILQ_FIRST(&q->working); e; e = TAILQ_NEXT(e, link))
+        if (!e->is_processing)
+            return "a key in the list of keys in process is not in process";
+    return (sums.waiting > 0) == timer_is_armed(&q->timer) ? NULL : "delayed keys and the timer do not agree";
 }

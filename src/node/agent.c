@@ -1,6 +1,7 @@
-/* The order of a start: the directories are read, then the mount table, for what belongs to none of them;
- * then the node's pods and the Node itself are heard of; each pod has its first round, and what was found on
- * disk is held against the Node's status. From then on unmounting is allowed and volumesInUse is written. */
+/* Start-up order: read the pod directories, read the mount table for mounts that belong to none of them, then
+ * start the informers for this node's pods and for the Node. Each pod gets a first populate round, and the
+ * volumes found on disk are compared with the Node's status. Only then is unmounting allowed and volumesInUse
+ * written. */
 #include "node/agent.h"
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include "node/node_int.h"
 
 #define COMPONENT "kubelet"
-/* Drivers with limits: as many resources as a Node is given at most. */
+/* Maximum number of plugins with a volume limit: the number of resources that a Node may have. */
 #define LIMITS_MAX 64
 
 void agent_touch(struct agent *a)
@@ -43,7 +44,7 @@ static void agent_pass(void *ctx)
 
     pods_check_known(a);
     pods_unwant_over(a);
-    reconcile(a);
+    reconcile_volumes(a);
 }
 
 bool agent_requires_remount(const struct agent *a, const struct node_mount *m)
@@ -51,7 +52,7 @@ bool agent_requires_remount(const struct agent *a, const struct node_mount *m)
     return m->volume->plugin->requires_remount || node_csi_requires_remount(a->csi, &m->wanted.spec);
 }
 
-/* What the pod shows has changed. */
+/* A ConfigMap, Secret or token of the pod changed. */
 static void on_contents_changed(void *ctx, const char *pod_uid)
 {
     struct agent *a = ctx;
@@ -65,20 +66,13 @@ static void on_contents_changed(void *ctx, const char *pod_uid)
 
 /* --- The Node --- */
 
-static void on_self_add(void *ctx, const struct object *o, bool is_initial)
+static void on_self(void *ctx, const struct object *o)
 {
     struct agent *a = ctx;
 
     (void)o;
-    (void)is_initial;
     node_csi_open(a->csi);
     agent_touch(a);
-}
-
-static void on_self_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_self_add(ctx, o, /* is_initial= */ false);
 }
 
 static bool is_in_use(const struct node_volume *v)
@@ -86,8 +80,8 @@ static bool is_in_use(const struct node_volume *v)
     return (v->is_attachable && volume_is_wanted(v)) || (v->is_held && v->attach != ATTACH_NO);
 }
 
-/* Names live until the next turn: they are written before that. */
-static bool in_use(void *ctx, struct arena *arena, struct texts *ret)
+/* The names stay valid until the next loop iteration; the caller writes them before that. */
+static bool list_volumes_in_use(void *ctx, struct arena *arena, struct texts *ret)
 {
     struct agent *a = ctx;
     const struct unknown_mounts *u = &a->unknown;
@@ -124,14 +118,14 @@ static const char *unknown_mounts(void *ctx)
     return a->unknown.words ? a->unknown.words : "";
 }
 
-/* Once, as soon as there is a Node to record it on. */
+/* Recorded once, as soon as the Node exists. */
 static void report_mount_right(struct agent *a)
 {
     const struct object *node = informer_get(a->self, "", a->o.name);
 
-    if (!a->o.cannot_mount || a->has_told_mount_right || !node)
+    if (!a->o.cannot_mount || a->has_reported_mount_right || !node)
         return;
-    a->has_told_mount_right = true;
+    a->has_reported_mount_right = true;
     recorder_event(a->recorder, node, EVENT_WARNING, "MountNotPermitted", "%s", a->o.cannot_mount);
 }
 
@@ -150,41 +144,59 @@ static void add_limit(void *ctx, const char *key, uint32_t count)
             (struct amount){ arena_dup(l->arena, str_of(key)), quantity_of(count, QUANTITY_DECIMAL_SI) };
 }
 
-static void limits(void *ctx, struct arena *a, struct amounts *ret)
+static void list_volume_limits(void *ctx, struct arena *a, struct amounts *ret)
 {
-    const struct agent *x = ctx;
+    const struct agent *agent = ctx;
     struct limit_list l = { .arena = a };
     struct amount *items;
 
-    registry_each_limit(x->o.plugins, add_limit, &l);
+    registry_each_limit(agent->o.plugins, add_limit, &l);
     items = arena_array(a, l.count, sizeof *items);
     if (items)
         memcpy(items, l.items, l.count * sizeof *items);
     *ret = (struct amounts){ items, items ? l.count : 0 };
 }
 
-/* What is new is reported by itself: the condition alone says what is. */
-static const char *broken_plugins(void *ctx)
+/* Events and log lines report changes; the condition reports the current state. */
+static const char *check_plugins(void *ctx)
 {
     struct agent *a = ctx;
-    const char *now = registry_complaint(a->o.plugins);
+    const char *now = registry_load_error(a->o.plugins);
     const struct node *n = agent_node(a);
 
     if (strcmp(now, a->broken_plugins ? a->broken_plugins : "") != 0) {
-        world_set_text(&a->broken_plugins, now);
+        node_world_set_text(&a->broken_plugins, now);
         if (now[0] && a->plugin_failures)
             metric_add(a->plugin_failures, 1);
         if (now[0])
-            log_warn("volume plugin cannot be used", LOG_STR("reason", now));
+            log_warn("volume plugin unusable", LOG_STR("reason", now));
         else
-            log_info("all volume plugins can be used again");
-        a->owes_plugin_event = now[0];
+            log_info("all volume plugins usable again");
+        a->needs_plugin_event = now[0];
     }
-    if (a->owes_plugin_event && n) { /* at the start there is no Node yet to record it on */
+    if (a->needs_plugin_event && n) { /* at start the Node does not exist yet */
         recorder_event(a->recorder, &n->obj, EVENT_WARNING, "PluginsBroken", "%s", now);
-        a->owes_plugin_event = false;
+        a->needs_plugin_event = false;
     }
     return now[0] ? now : NULL;
+}
+
+/* Once it is out of the list, the controllers may have it detached. */
+static void on_withdrawing(void *ctx, struct texts names)
+{
+    struct agent *a = ctx;
+    struct omap_cursor at;
+    uint32_t i = 0;
+
+    /* Both are sorted. */
+    for (struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
+        while (i < names.count && strcmp(names.items[i], v->name) < 0)
+            i++;
+        if (i < names.count && strcmp(names.items[i], v->name) == 0)
+            continue;
+        v->is_reported = false;
+        v->was_withdrawn = true;
+    }
 }
 
 static void on_reported(void *ctx, struct texts names)
@@ -203,7 +215,7 @@ static void on_reported(void *ctx, struct texts names)
         v->is_reported = i < names.count && strcmp(names.items[i], v->name) == 0;
         is_news |= v->is_reported != was_reported;
     }
-    if (is_news) /* a pass reports, and is told again what it knows */
+    if (is_news) /* reconcile_volumes() reports in turn, so do not loop on unchanged lists */
         agent_touch(a);
 }
 
@@ -212,13 +224,14 @@ static int is_ready(void *ctx, struct error *err)
     const struct agent *a = ctx;
 
     if (!a->has_scanned || !a->has_pods)
-        return error_set(err, ERR_UNAVAILABLE, "the volumes of this node are not known yet");
+        return error_set(err, ERR_UNAVAILABLE,
+                         "volumes of this node not known yet: scanning the disk or listing pods");
     return node_csi_check(a->csi, err);
 }
 
 /* --- CSI --- */
 
-/* From here on it can be said of a volume whether it is attached: pods may come. */
+/* Whether a volume needs to be attached is known from here on, so the pods can be listed. */
 static void on_drivers_known(void *ctx)
 {
     struct agent *a = ctx;
@@ -226,7 +239,8 @@ static void on_drivers_known(void *ctx)
     informer_start(a->pods);
 }
 
-/* Volumes of the driver are looked at again: it may have come, or want something else of us. */
+/* Populates the pods of the driver's volumes again: the driver may have registered or changed its
+ * requirements. */
 static void on_driver_changed(void *ctx, const char *driver)
 {
     struct agent *a = ctx;
@@ -248,12 +262,17 @@ static void on_driver_changed(void *ctx, const char *driver)
 
 static void on_csi_ready(void *ctx)
 {
-    agent_touch(ctx); /* a pass reports */
+    agent_touch(ctx); /* the reconciler reports */
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
-/* Nothing was mounted by this process before: what belongs to no record is from before it. */
+static void on_failed_retry(void *agent)
+{
+    agent_touch(agent);
+}
+
+/* This process has mounted nothing yet: a mount without a record is left over from an earlier process. */
 static void on_mounts_known(void *agent)
 {
     struct agent *a = agent;
@@ -266,14 +285,13 @@ static void on_mounts_known(void *agent)
     timer_arm_after(&a->self_retry, 0);
 }
 
-static void on_found(void *ctx, const struct found *found, int r, const struct error *err)
+static void on_disk_scanned(void *ctx, const struct node_restored *found, int r, const struct error *err)
 {
     struct agent *a = ctx;
 
     if (r < 0)
-        log_error("the directories of pods cannot be read: what was mounted before is not known",
-                  LOG_ERR(err));
-    found_take(a, found);
+        log_error("cannot read pod directories, earlier mounts are unknown", LOG_ERR(err));
+    restore_take(a, found);
     mount_check_start(a->mounts, on_mounts_known);
 }
 
@@ -297,12 +315,12 @@ static enum pod_hold pod_hold(void *ctx, const char *pod_uid)
 
 static int open_informers(struct agent *a, struct error *err)
 {
-    const struct part_options *part = &a->o.part;
+    const struct component_deps *part = &a->o.part;
     char pods[512], self[512];
     struct informer_options o = { .loop = part->loop,
                                   .client = part->client,
                                   .metrics = part->metrics,
-                                  .seed = part_seed(part, "node"),
+                                  .seed = component_seed(part, "node"),
                                   .kind = &pod_kind,
                                   .field_selector = pods,
                                   .streams_lists = a->o.streams_lists };
@@ -317,7 +335,7 @@ static int open_informers(struct agent *a, struct error *err)
         r = informer_new(&o, &a->self, err);
     if (r < 0)
         return r;
-    a->on_self = (struct informer_handler){ .on_add = on_self_add, .on_update = on_self_update, .ctx = a };
+    a->on_self = (struct informer_handler){ .on_upsert = on_self, .ctx = a };
     pods_listen(a);
     informer_add_handler(a->self, &a->on_self);
     return 0;
@@ -325,13 +343,13 @@ static int open_informers(struct agent *a, struct error *err)
 
 static int open_recorder(struct agent *a, struct error *err)
 {
-    const struct part_options *part = &a->o.part;
+    const struct component_deps *part = &a->o.part;
 
     return recorder_new(&(struct recorder_options){ .loop = part->loop,
                                                     .clock = part->clock,
                                                     .client = part->client,
                                                     .metrics = part->metrics,
-                                                    .seed = part_seed(part, COMPONENT),
+                                                    .seed = component_seed(part, COMPONENT),
                                                     .is_local = part->is_local,
                                                     .dialect = RECORDER_CORE,
                                                     .component = COMPONENT,
@@ -342,27 +360,27 @@ static int open_recorder(struct agent *a, struct error *err)
 static int open_metrics(struct agent *a, struct error *err)
 {
     struct metrics *m = a->o.part.metrics;
-    int r = m ? part_operation_seconds(m, &a->operation_seconds, err) : 0;
+    int r = m ? component_operation_seconds(m, &a->operation_seconds, err) : 0;
 
     if (m && r == 0)
         r = metrics_add_metric(m,
                                &(struct metric_desc){ .name = "force_cleaned_failed_volume_operations_total",
-                                                      .help = "Volumes on disk that could not be "
-                                                              "reconstructed and were told to go.",
+                                                      .help = "Cleanups of volumes on disk that "
+                                                              "could not be reconstructed.",
                                                       .type = METRIC_COUNTER },
                                &a->forced, err);
     if (m && r == 0)
         r = metrics_add_metric(
             m,
             &(struct metric_desc){ .name = "force_cleaned_failed_volume_operation_errors_total",
-                                   .help = "Of them, those that did not go.",
+                                   .help = "Failed cleanups of volumes that could not be reconstructed.",
                                    .type = METRIC_COUNTER },
             &a->forced_failures, err);
     if (m && r == 0)
         r = metrics_add_metric(m,
                                &(struct metric_desc){ .name = "berth_volume_plugin_failures_total",
-                                                      .help = "Times that a volume plugin of the node was "
-                                                              "found to be unusable.",
+                                                      .help = "Number of times that a volume plugin of "
+                                                              "the node became unusable.",
                                                       .type = METRIC_COUNTER },
                                &a->plugin_failures, err);
     return r;
@@ -393,14 +411,15 @@ static int open_modules(struct agent *a, struct error *err)
                                       .self = a->self,
                                       .cannot_mount = a->o.cannot_mount,
                                       .attaches_itself = a->o.attaches_itself,
-                                      .in_use = in_use,
+                                      .in_use = list_volumes_in_use,
+                                      .withdrawing = on_withdrawing,
                                       .reported = on_reported,
                                       .is_ready = is_ready,
                                       .unknown_mounts = unknown_mounts,
-                                      .limits = limits,
-                                      .broken_plugins = broken_plugins,
+                                      .limits = list_volume_limits,
+                                      .broken_plugins = check_plugins,
                                       .ctx = a };
-    struct contents_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
+    struct volume_sources_options c = { .part = a->o.part, .changed = on_contents_changed, .ctx = a };
     struct orphans_options o = {
         .part = a->o.part, .pool = a->o.pool, .env = &a->env, .hold = pod_hold, .ctx = a
     };
@@ -410,7 +429,7 @@ static int open_modules(struct agent *a, struct error *err)
     int e = registration_new(&r, &a->registration, err);
 
     if (e == 0)
-        e = contents_new(&c, &a->contents, err);
+        e = volume_sources_new(&c, &a->contents, err);
     if (e == 0)
         e = open_csi(a, err);
     if (e == 0)
@@ -422,7 +441,7 @@ static int open_modules(struct agent *a, struct error *err)
     return e < 0 ? e : stats_new(a, &a->stats, err);
 }
 
-/* The root as it is, without links: nothing below it may be reached by one. */
+/* Resolves the root to a path without symbolic links. */
 static int open_root(struct agent *a, struct error *err)
 {
     int r = io_mkdirs(a->o.root, 0755, err);
@@ -431,6 +450,7 @@ static int open_root(struct agent *a, struct error *err)
         r = host_resolve_path(a->o.root, a->root, err);
     if (r < 0)
         return error_wrap(err, "the node's directory '%s'", a->o.root);
+    host_boot_id(a->boot_id);
     a->env = (struct volume_env){ .root = a->root,
                                   .dirs = a->o.dirs,
                                   .node_name = a->o.name,
@@ -450,15 +470,19 @@ int agent_new(const struct agent_options *o, struct agent **ret, struct error *e
     a->o = *o;
     if (!a->o.sync_ns)
         a->o.sync_ns = AGENT_SYNC_NS;
-    world_init(&a->world);
+    node_world_init(&a->world);
     TAILQ_INIT(&a->running);
-    rng_init(&a->rng, part_seed(&o->part, "agent"));
+    rng_init(&a->rng, component_seed(&o->part, "agent"));
     deferred_init(&a->pass, o->part.loop, agent_pass, a);
-    timer_init(&a->warnings, o->part.loop, operate_tell_warnings, a);
-    timer_init(&a->self_retry, o->part.loop, found_ask_attached, a);
+    timer_init(&a->warnings, o->part.loop, volume_op_report_warnings, a);
+    timer_init(&a->self_retry, o->part.loop, restore_ask_attached, a);
+    timer_init(&a->failed_retry, o->part.loop, on_failed_retry, a);
     n.on_settled = agent_on_settled;
     n.ctx = a;
     r = open_root(a, err);
+    if (r == 0)
+        r = component_api(&o->part, NODE_FIELD_MANAGER, &a->api, err);
+    a->api.rng = &a->rng;
     if (r == 0)
         r = operations_new(&n, &a->ops, err);
     if (r == 0)
@@ -482,13 +506,13 @@ void agent_start(struct agent *a)
                                      .plugins = a->o.plugins,
                                      .env = &a->env,
                                      .metrics = a->o.part.metrics,
-                                     .done = on_found,
+                                     .done = on_disk_scanned,
                                      .ctx = a };
     struct error err;
-    static const struct found nothing;
+    static const struct node_restored nothing;
 
     if (reconstruct_new(&o, &a->scan, &err) < 0)
-        on_found(a, &nothing, -(int)err.code, &err);
+        on_disk_scanned(a, &nothing, -(int)err.code, &err);
 }
 
 struct agent *agent_free(struct agent *a)
@@ -507,12 +531,12 @@ struct agent *agent_free(struct agent *a)
     a->stats = stats_free(a->stats);
     a->orphans = orphans_free(a->orphans);
     a->registration = registration_free(a->registration);
-    operate_cancel_all(a);
+    volume_op_cancel_all(a);
     for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
         pod_free(p);
-    world_done(&a->world);
+    node_world_done(&a->world);
     a->csi = node_csi_free(a->csi);
-    a->contents = contents_free(a->contents);
+    a->contents = volume_sources_free(a->contents);
     a->pods = informer_free(a->pods);
     a->self = informer_free(a->self);
     a->ops = operations_free(a->ops);
@@ -527,7 +551,7 @@ struct agent *agent_free(struct agent *a)
 int agent_check(const struct agent *a, struct error *err)
 {
     if (!a->has_scanned)
-        return error_set(err, ERR_UNAVAILABLE, "waiting for what is on disk");
+        return error_set(err, ERR_UNAVAILABLE, "waiting for the scan of pod directories");
     if (!a->has_pods)
         return error_set(err, ERR_UNAVAILABLE, "waiting for the pods of node %s", a->o.name);
     return registration_is_done(a->registration)

@@ -1,3 +1,6 @@
+/* Expands $(VAR) in subPathExpr. Variables are stored in a map in the order of the container's env list; each
+ * value is expanded when it is added, with the variables before it. Both the length of a value and the sum of
+ * all lengths are bounded, since values can refer to each other repeatedly. */
 #include "node/container_env.h"
 
 #include <string.h>
@@ -6,8 +9,8 @@
 
 struct env_var {
     struct str name;
-    const char *value;   /* NULL: it cannot be had, */
-    const char *problem; /* and why */
+    const char *value;   /* NULL: the value is not available, */
+    const char *problem; /* and the reason */
 };
 
 void container_env_init(struct container_env *e, const struct pod *pod, struct hash_seed seed)
@@ -26,7 +29,7 @@ void container_env_done(struct container_env *e)
 
 /* --- Expansion --- */
 
-/* The name in "$(NAME)…", which text begins with; false when it has no end. */
+/* Parses "$(NAME)" at the start of text; false when the closing parenthesis is missing. */
 static bool reference_name(struct str text, struct str *ret)
 {
     const char *end = memchr(text.s, ')', text.len);
@@ -37,7 +40,7 @@ static bool reference_name(struct str text, struct str *ret)
     return true;
 }
 
-/* Of a value what names nobody stays as it is; of an expression that is an error. */
+/* An unknown variable stays as it is in a value and is an error in an expression. */
 static int add_reference(const struct container_env *e, struct str name, bool is_strict, struct buf *out,
                          struct error *err)
 {
@@ -54,8 +57,8 @@ static int add_reference(const struct container_env *e, struct str name, bool is
     return buf_check(out, "the value", err);
 }
 
-static int expand(const struct container_env *e, struct str text, bool is_strict, struct buf *out,
-                  struct error *err)
+static int expand_references(const struct container_env *e, struct str text, bool is_strict, struct buf *out,
+                             struct error *err)
 {
     int r = 0;
 
@@ -79,7 +82,7 @@ int container_env_expand(struct container_env *e, const char *text, const char *
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(ENV_VALUE_BYTES_MAX);
     const char *copy;
-    int r = expand(e, str_of(text), /* is_strict= */ true, &out, err);
+    int r = expand_references(e, str_of(text), /* is_strict= */ true, &out, err);
 
     if (r < 0)
         return r;
@@ -110,7 +113,7 @@ static int value_of_field(struct container_env *e, const char *path, const char 
     return r;
 }
 
-/* The value of one entry, in the arena or the pod. */
+/* Sets the value of one entry; the text is in the arena or in the pod. */
 static int value_of(struct container_env *e, const struct json *d, json_ref entry, const char **ret,
                     struct error *err)
 {
@@ -125,8 +128,8 @@ static int value_of(struct container_env *e, const struct json *d, json_ref entr
         return copy ? value_of_field(e, copy, ret, err) : arena_check(&e->arena, err);
     }
     if (json_count(d, from))
-        return error_set(err, ERR_UNSUPPORTED, "only values and fields of the pod can be part of a path");
-    r = expand(e, json_get_text(d, entry, "value"), /* is_strict= */ false, &out, err);
+        return error_set(err, ERR_UNSUPPORTED, "only values and pod fields can be used in subPathExpr");
+    r = expand_references(e, json_get_text(d, entry, "value"), /* is_strict= */ false, &out, err);
     if (r == 0) {
         *ret = arena_dup(&e->arena, buf_str(&out));
         r = *ret ? 0 : arena_check(&e->arena, err);

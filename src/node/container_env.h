@@ -1,8 +1,8 @@
-/* The environment of a container, as far as a subPathExpr may name it: plain values and fields of the pod,
- * in the order they are given, each of which may name those in front of it. What comes from elsewhere
- * (ConfigMaps, Secrets, resources) is known by name, so that an error can say so.
+/* The environment of a container, as far as a subPathExpr can use it: literal values and pod fields, in the
+ * order of the env list; each may refer to earlier ones. Variables from other sources (ConfigMaps, Secrets,
+ * resources) are stored by name only, so that an error can name the reason.
  *
- * A value is bounded, and so are all together: values may name one another again and again. */
+ * The size of a value and of all values together is bounded. */
 #ifndef BERTH_NODE_CONTAINER_ENV_H
 #define BERTH_NODE_CONTAINER_ENV_H
 
@@ -22,15 +22,15 @@ struct container_env {
     struct map vars;
 };
 
-/* seed: names come from outside. */
+/* seed: for the hash map; names are untrusted. */
 void container_env_init(struct container_env *e, const struct pod *pod, struct hash_seed seed);
 void container_env_done(struct container_env *e);
-/* The variables of this container, which is part of the pod's text in d, instead of those before. d outlives
- * them. Fails when the memory is used up. */
+/* Replaces the variables with those of this container, which is a part of the pod's text in d. d must outlive
+ * them. Fails when out of memory. */
 int container_env_load(struct container_env *e, const struct json *d, json_ref container, struct error *err);
 
-/* $(VAR) by its value, $$ by $. A variable that there is none of is an error, and so is one whose value
- * cannot be had. *ret lives as long as e. */
+/* Replaces $(VAR) by its value and $$ by $. An unknown variable and one without an available value are
+ * errors. *ret is valid as long as e. */
 int container_env_expand(struct container_env *e, const char *text, const char **ret, struct error *err);
 
 #endif

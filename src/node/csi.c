@@ -1,5 +1,6 @@
-/* Invariants: the plugin is in the registry from the beginning, with no driver; drivers are taken in only
- * once the node has its CSINode. A driver with a period has a clock while it is registered. */
+/* Invariants: the plugin is in the registry from the start, without drivers; drivers are added only after the
+ * Node exists and its CSINode can be written. A driver with a period for its volume limit has a timer while
+ * it is registered. */
 #include "node/csi.h"
 
 #include <assert.h>
@@ -66,7 +67,7 @@ bool node_csi_requires_remount(const struct node_csi *c, const struct volume_spe
     return source.kind == SOURCE_CSI && csi_requires_remount(node_csi_driver(c, source.csi->driver));
 }
 
-/* --- Asking again for limits --- */
+/* --- Periodic refresh of limits --- */
 
 static void clock_on_time(void *ctx)
 {
@@ -94,7 +95,7 @@ static size_t clock_at(const struct node_csi *c, const char *driver)
     return i;
 }
 
-/* Without memory there is none until the driver registers anew. */
+/* Without memory the driver has no timer until it registers again. */
 static void clock_add(struct node_csi *c, const char *driver)
 {
     struct driver_clock *k = calloc(1, sizeof *k);
@@ -128,12 +129,12 @@ void node_csi_refresh(struct node_csi *c, const char *driver)
         csi_registration_refresh(c->registration, driver);
 }
 
-/* --- Drivers that register --- */
+/* --- Driver registration --- */
 
-static void on_complaint(void *ctx, const char *message)
+static void on_registration_failed(void *ctx, const char *message)
 {
     (void)ctx;
-    log_warn("CSI registration", LOG_STR("reason", message));
+    log_warn("CSI driver registration failed", LOG_STR("reason", message));
 }
 
 static void on_registered(void *ctx, const char *driver, bool is_registered)
@@ -141,8 +142,7 @@ static void on_registered(void *ctx, const char *driver, bool is_registered)
     struct node_csi *c = ctx;
     size_t at = clock_at(c, driver);
 
-    log_info(is_registered ? "a CSI driver is registered" : "a CSI driver is gone",
-             LOG_STR("driver", driver));
+    log_info(is_registered ? "CSI driver registered" : "CSI driver unregistered", LOG_STR("driver", driver));
     if (is_registered) {
         if (at == c->clocks.count)
             clock_add(c, driver);
@@ -167,11 +167,12 @@ void node_csi_open(struct node_csi *c)
         .loop = c->o.part.loop,
         .rpc = c->plugin->rpc,
         .client = c->o.part.client,
+        .metrics = c->o.part.metrics,
         .drivers = c->plugin->drivers,
         .root = c->o.root,
         .node_name = c->o.node_name,
-        .seed = part_seed(&c->o.part, "csi"),
-        .complain = on_complaint,
+        .seed = component_seed(&c->o.part, "csi"),
+        .complain = on_registration_failed,
         .on_change = on_registered,
         .on_ready = on_ready,
         .ctx = c,
@@ -179,7 +180,8 @@ void node_csi_open(struct node_csi *c)
     struct error err;
 
     if (!c->registration && csi_registration_new(&o, &c->registration, &err) < 0)
-        log_error("CSI drivers cannot register", LOG_ERR(&err)); /* the next word of the Node tries again */
+        log_error("cannot watch CSI driver registrations",
+                  LOG_ERR(&err)); /* the next event of the Node retries */
 }
 
 int node_csi_check(const struct node_csi *c, struct error *err)
@@ -200,15 +202,8 @@ static void on_driver_add(void *ctx, const struct object *o, bool is_initial)
         c->o.changed(c->o.ctx, o->name);
 }
 
-static void on_driver_update(void *ctx, const struct object *old, const struct object *o)
+static void on_driver(void *ctx, const struct object *o)
 {
-    (void)old;
-    on_driver_add(ctx, o, /* is_initial= */ false);
-}
-
-static void on_driver_delete(void *ctx, const struct object *o, bool is_final_unknown)
-{
-    (void)is_final_unknown;
     on_driver_add(ctx, o, /* is_initial= */ false);
 }
 
@@ -226,11 +221,11 @@ void node_csi_start(struct node_csi *c)
 
 static int open_drivers(struct node_csi *c, struct error *err)
 {
-    const struct part_options *part = &c->o.part;
+    const struct component_deps *part = &c->o.part;
     const struct informer_options o = { .loop = part->loop,
                                         .client = part->client,
                                         .metrics = part->metrics,
-                                        .seed = part_seed(part, "csi-drivers"),
+                                        .seed = component_seed(part, "csi-drivers"),
                                         .kind = &csi_driver_kind,
                                         .streams_lists = c->o.streams_lists };
     int r = informer_new(&o, &c->drivers, err);
@@ -238,15 +233,15 @@ static int open_drivers(struct node_csi *c, struct error *err)
     if (r < 0)
         return r;
     c->handler = (struct informer_handler){ .on_add = on_driver_add,
-                                            .on_update = on_driver_update,
-                                            .on_delete = on_driver_delete,
+                                            .on_upsert = on_driver,
+                                            .on_removed = on_driver,
                                             .on_synced = on_drivers_synced,
                                             .ctx = c };
     informer_add_handler(c->drivers, &c->handler);
     return 0;
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
 int node_csi_new(const struct node_csi_options *o, struct node_csi **ret, struct error *err)
 {
@@ -276,8 +271,8 @@ struct node_csi *node_csi_free(struct node_csi *c)
     vec_done(&c->clocks);
     c->drivers = informer_free(c->drivers);
     if (c->plugin) {
-        c->plugin->csi.facts = (struct csi_facts){ 0 }; /* who could say is gone */
-        rpc_client_close(c->plugin->rpc);               /* workers may be busy with it */
+        c->plugin->csi.facts = (struct csi_facts){ 0 }; /* the informer is freed */
+        rpc_client_close(c->plugin->rpc);               /* workers may still use it */
         (void)plugin_unref(&c->plugin->csi.plugin);
     }
     free(c);

@@ -1,6 +1,6 @@
-/* What a driver is told besides the volume, read when the call is about to be made: a Secret may have been
- * changed since the last one. Costs: a request for the attachment and one for the Secret, where there are
- * such; tokens mostly none. They go out together. */
+/* Fetches the data that a CSI driver gets besides the volume. It is read right before the call, since a
+ * Secret may have changed after the last one. Costs: one request each for the VolumeAttachment and the
+ * Secret, sent concurrently, where the step needs them; tokens are usually cached. */
 #include "node/csi_int.h"
 
 #include <assert.h>
@@ -22,7 +22,7 @@ static void on_done(void *ctx)
     f->done(f, -(int)err.code, &err); /* may free f */
 }
 
-/* One of those that are waited for has its answer. */
+/* One of the awaited responses has arrived. */
 static void fetch_settle(struct csi_fetch *f)
 {
     if (--f->waiting == 0)
@@ -55,7 +55,7 @@ static void on_attachment(void *ctx, enum api_outcome outcome, const struct clie
     fetch_settle(f);
 }
 
-static void get(struct csi_fetch *f, const struct csi_need *n)
+static void fetch_object(struct csi_fetch *f, const struct csi_need *n)
 {
     struct api api = { .client = f->csi->o.part.client, .loop = f->csi->o.part.loop };
 
@@ -68,7 +68,7 @@ static void get(struct csi_fetch *f, const struct csi_need *n)
 
 /* --- Tokens --- */
 
-/* The end of a token, as the server writes it. NULL without memory. */
+/* The expiry time of a token in the format of the API. NULL when out of memory. */
 static const char *expiry_text(struct arena *a, int64_t real_ns)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(64);
@@ -102,7 +102,7 @@ static int take_tokens(struct csi_fetch *f, struct error *err)
     return 0;
 }
 
-static void on_tokens(struct contents_fetch *tokens, int r, const struct error *err)
+static void on_tokens(struct volume_sources_fetch *tokens, int r, const struct error *err)
 {
     struct csi_fetch *f = CONTAINER_OF(tokens, struct csi_fetch, tokens);
 
@@ -113,20 +113,20 @@ static void on_tokens(struct contents_fetch *tokens, int r, const struct error *
     fetch_settle(f);
 }
 
-/* --- A fetch --- */
+/* --- Fetches --- */
 
-/* Tokens come one need after the other, and are fetched together with the first. */
+/* Token needs are reported one by one; the first one fetches all of them. */
 static int add_need(void *ctx, const struct csi_need *n)
 {
     struct csi_fetch *f = ctx;
 
     if (n->kind != CSI_NEED_TOKEN) {
-        get(f, n);
+        fetch_object(f, n);
     } else if (n->index == 0) {
         f->waiting++;
         f->tokens.done = on_tokens;
-        contents_fetch_tokens(f->csi->o.contents, f->pod, f->request.driver->token_requests,
-                              f->request.driver->token_requests_count, &f->tokens);
+        volume_sources_fetch_tokens(f->csi->o.contents, f->pod, f->request.driver->token_requests,
+                                    f->request.driver->token_requests_count, &f->tokens);
     }
     return 0;
 }
@@ -163,7 +163,7 @@ void csi_fetch_end(struct csi_fetch *f)
         loop_undefer(&f->later);
         f->csi->fetches--;
     }
-    contents_fetch_end(&f->tokens);
+    volume_sources_fetch_end(&f->tokens);
     (void)object_unref((struct object *)(uintptr_t)f->request.secret.object);
     (void)object_unref((struct object *)(uintptr_t)f->request.attachment.object);
     (void)object_unref(f->driver);

@@ -1,21 +1,21 @@
-/* For csi.c and csi_fetch.c alone. */
+/* Shared by csi.c and csi_fetch.c only. */
 #ifndef BERTH_NODE_CSI_INT_H
 #define BERTH_NODE_CSI_INT_H
 
 #include "base/vec.h"
 #include "machinery/informer.h"
 #include "node/csi.h"
-#include "plugins/csi/plugin.h"
+#include "plugins/csi/csi_plugin.h"
 #include "plugins/csi/registration.h"
 
-/* The plugin is counted, since workers may be busy with it when its owner is gone. */
+/* The plugin is reference-counted: workers may still use it after its owner is freed. */
 struct counted_plugin {
     struct csi_plugin csi; /* the first member */
     struct csi_drivers *drivers;
     struct rpc_client *rpc;
 };
 
-/* A registered driver that is asked now and then how many volumes the node can have. */
+/* A registered driver that is asked periodically how many volumes the node can have. */
 struct driver_clock {
     struct node_csi *owner;
     char *driver;
@@ -25,11 +25,11 @@ struct driver_clock {
 struct node_csi {
     struct node_csi_options o;
     struct counted_plugin *plugin;
-    struct csi_registration *registration; /* NULL until there is a Node */
+    struct csi_registration *registration; /* NULL until the Node exists */
     struct informer *drivers;              /* CSIDriver */
     struct informer_handler handler;
     VEC(struct driver_clock *) clocks;
-    unsigned fetches; /* under way */
+    unsigned fetches; /* in flight */
 };
 
 /* Its object; NULL for none. */

@@ -1,3 +1,5 @@
+/* Parses and validates manifests of static pods. A manifest is untrusted: size and number are bounded, and
+ * the pod is validated with the rules of the API server before an existing pod is replaced by it. */
 #include "node/manifest.h"
 
 #include <inttypes.h>
@@ -16,30 +18,30 @@
 
 #define DOC_BYTES_MAX ((size_t)16 << 20)
 
-/* Tells one text from the next, the same on every machine: no secret is needed for that. The file's name
- * counts: the pod says which it came from. */
+/* Identifies a version of a manifest, the same on every machine; no secret seed is needed. The file name is
+ * part of the hash because the pod's annotations contain it. */
 static void hash_of(const char *file, struct str text, char ret[MANIFEST_HASH_BYTES])
 {
-    struct hash_seed seed = { siphash13((struct hash_seed){ 1, 2 }, str_of(file)), 3 };
+    struct hash_seed seed = { siphash_hash((struct hash_seed){ 1, 2 }, str_of(file)), 3 };
     struct hash_seed other = { seed.k0, 4 };
 
-    (void)snprintf(ret, MANIFEST_HASH_BYTES, "%016" PRIx64 "%016" PRIx64, siphash13(seed, text),
-                   siphash13(other, text));
+    (void)snprintf(ret, MANIFEST_HASH_BYTES, "%016" PRIx64 "%016" PRIx64, siphash_hash(seed, text),
+                   siphash_hash(other, text));
 }
 
 static int check_kind(const struct json *d, json_ref root, struct error *err)
 {
     if (json_type(d, root) != JSON_OBJECT)
-        return error_set(err, ERR_INVALID, "it is no object");
+        return error_set(err, ERR_INVALID, "manifest is not a JSON or YAML object");
     if (!str_is(json_get_text(d, root, "kind"), "Pod") || !str_is(json_get_text(d, root, "apiVersion"), "v1"))
-        return error_set(err, ERR_INVALID, "it is no Pod of v1");
+        return error_set(err, ERR_INVALID, "manifest is not a v1 Pod");
     if (!json_get_text(d, json_get(d, root, "metadata"), "name").len)
-        return error_set(err, ERR_INVALID, "its pod has no name");
+        return error_set(err, ERR_INVALID, "pod has no metadata.name");
     return 0;
 }
 
-/* What makes it a pod of this node and of this file, and not what only a server may say. */
-static void make_own(struct json *d, json_ref root, const char *node_name, struct manifest *m)
+/* Adds the node name and the annotations of a static pod, and removes fields that only the server may set. */
+static void make_own(struct json *d, json_ref root, const char *node_name, struct pod_manifest *m)
 {
     static const char *const servers[] = { "uid",        "resourceVersion", "creationTimestamp",
                                            "generation", "generateName",    "managedFields",
@@ -59,7 +61,7 @@ static void make_own(struct json *d, json_ref root, const char *node_name, struc
     json_set_string(d, json_ensure_object(d, root, "spec"), "nodeName", node_name);
 }
 
-/* As the server would say it: a pod that runs is not given up for one that cannot be made. */
+/* Validates as the API server does: a running pod is not deleted for a pod that the server would reject. */
 static int check_pod(struct json *d, json_ref pod, struct error *err)
 {
     _cleanup_(field_errors_done_p) struct field_errors errors = FIELD_ERRORS_INIT;
@@ -77,7 +79,7 @@ static int check_pod(struct json *d, json_ref pod, struct error *err)
     if (errors.count == 0)
         return json_check(d, err);
     field_errors_message(&errors, &pod_kind, json_get_text(d, json_get(d, pod, "metadata"), "name"), &text);
-    return error_set(err, ERR_INVALID, "%s", text.failed ? "its pod is invalid" : buf_cstr(&text));
+    return error_set(err, ERR_INVALID, "%s", text.failed ? "invalid pod" : buf_cstr(&text));
 }
 
 static int write_body(struct arena *a, struct json *d, json_ref root, struct str *ret, struct error *err)
@@ -98,10 +100,10 @@ static int write_body(struct arena *a, struct json *d, json_ref root, struct str
 }
 
 int manifest_read(struct arena *a, const char *file, struct str text, const char *node_name,
-                  struct manifest *ret, struct error *err)
+                  struct pod_manifest *ret, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
-    struct manifest m = { .file = file };
+    struct pod_manifest m = { .file = file };
     struct str name, ns;
     json_ref root = 0;
     int r;
@@ -135,14 +137,14 @@ int manifest_read(struct arena *a, const char *file, struct str text, const char
 
 /* --- A directory --- */
 
-static int read_one(struct arena *a, const char *dir, const char *node_name, struct manifest *m)
+static int read_one(struct arena *a, const char *dir, const char *node_name, struct pod_manifest *m)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(MANIFEST_BYTES_MAX);
     char path[PATH_MAX];
     int n = snprintf(path, sizeof path, "%s/%s", dir, m->file), r;
 
     if (n < 0 || n >= PATH_MAX)
-        return error_set(&m->err, ERR_TOO_LARGE, "its path is too long");
+        return error_set(&m->err, ERR_TOO_LARGE, "path is too long");
     r = io_read_file(path, MANIFEST_BYTES_MAX, &text, &m->err);
     return r < 0 ? r : manifest_read(a, m->file, buf_str(&text), node_name, m, &m->err);
 }
@@ -158,20 +160,20 @@ static bool is_file(const char *dir, const char *name)
            kind == FILE_REGULAR;
 }
 
-static void refuse_twins(struct manifest *all, size_t count)
+static void refuse_twins(struct pod_manifest *all, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i && all[i].r == 0; k++)
             if (all[k].r == 0 && strcmp(all[i].name, all[k].name) == 0 && strcmp(all[i].ns, all[k].ns) == 0)
-                all[i].r =
-                    error_set(&all[i].err, ERR_EXISTS, "the pod of '%s' has the same name", all[k].file);
+                all[i].r = error_set(&all[i].err, ERR_EXISTS, "manifest '%s' defines a pod of the same name",
+                                     all[k].file);
 }
 
-int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
+int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct pod_manifest **ret,
                       size_t *ret_count, struct error *err)
 {
     struct texts names = { 0 };
-    struct manifest *all;
+    struct pod_manifest *all;
     size_t count = 0;
     int r = host_list_dir(dir, a, MANIFESTS_MAX, &names, err);
 
@@ -179,14 +181,14 @@ int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, s
         return r;
     all = arena_array(a, names.count, sizeof *all);
     for (uint32_t i = 0; all && i < names.count; i++) {
-        struct manifest *m = &all[count];
+        struct pod_manifest *m = &all[count];
 
         if (!is_file(dir, names.items[i]))
             continue;
         m->file = names.items[i];
         m->r = read_one(a, dir, node_name, m);
         if (m->r == -ERR_NOT_FOUND)
-            continue; /* gone since it was listed */
+            continue; /* removed since it was listed */
         count++;
     }
     r = arena_check(a, err);

@@ -1,4 +1,4 @@
-/* Manifests of static pods: from files of a directory to pods as they are to be made. */
+/* Manifests of static pods: reads the files of a directory and makes pods from them. */
 #ifndef BERTH_NODE_MANIFEST_H
 #define BERTH_NODE_MANIFEST_H
 
@@ -13,14 +13,14 @@
 
 #define ANN_CONFIG_SOURCE "kubernetes.io/config.source"
 #define ANN_CONFIG_HASH "kubernetes.io/config.hash"
-/* The manifest that the pod is made from: while that cannot be understood, the pod stays. */
+/* The manifest that the pod was created from. The pod is kept while that manifest is invalid. */
 #define ANN_CONFIG_FILE "volumes.berth.io/config.file"
 #define CONFIG_SOURCE_FILE "file"
 
 /* One file. Texts are in the arena that it was read with. */
-struct manifest {
+struct pod_manifest {
     const char *file; /* its name in the directory */
-    int r;            /* why there is no pod in it, */
+    int r;            /* why it has no valid pod, */
     struct error err; /* or 0: */
     const char *ns;
     const char *name;
@@ -28,14 +28,14 @@ struct manifest {
     struct str body;                /* the pod as JSON */
 };
 
-/* The pod that a text describes, YAML or JSON: on this node, under its name with the node's behind it, valid.
- * Pure. */
+/* Reads the pod in a YAML or JSON text, assigned to this node, with the node's name appended to its own, and
+ * validates it. Pure. */
 int manifest_read(struct arena *a, const char *file, struct str text, const char *node_name,
-                  struct manifest *ret, struct error *err);
+                  struct pod_manifest *ret, struct error *err);
 
-/* All files of a directory, by name; those that begin with '.' and what is no regular file are left out. Two
- * of one pod: the second is refused. On a worker. */
-int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct manifest **ret,
+/* Reads all files of a directory, by name; names that begin with '.' and files that are not regular are
+ * skipped. Of two manifests with the same pod the second is refused. Blocking, for a worker. */
+int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, struct pod_manifest **ret,
                       size_t *ret_count, struct error *err);
 
 #endif

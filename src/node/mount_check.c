@@ -1,3 +1,6 @@
+/* Detects mounts that another program unmounted. One snapshot of the mount table is in progress at a time; it
+ * is compared with the records in batches, one batch per loop iteration, and next_volume and next_pod keep
+ * the position between batches, since records may be added or removed in between. */
 #include "node/mount_check.h"
 
 #include <stdlib.h>
@@ -5,40 +8,40 @@
 
 #include "base/log.h"
 #include "host/mount_watch.h"
-#include "node/mount_look.h"
+#include "node/mount_snapshot.h"
 #include "node/node_int.h"
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 
-/* Between the beginnings of two looks: so long, and longer with each mount of the machine, ten times what
- * reading it takes. */
-#define LOOK_GAP_NS (500 * NS_PER_MS)
-#define LOOK_GAP_MOUNT_NS (100 * NS_PER_US)
-/* After one that failed. */
-#define LOOK_RETRY_NS (2 * NS_PER_S)
-/* So many records are compared in one turn of the loop: under a millisecond. */
-#define PART_COUNT 500
+/* Minimum interval between the starts of two snapshots: a constant plus a part per mount of the machine, ten
+ * times the cost of reading it. */
+#define SNAPSHOT_GAP_NS (500 * NS_PER_MS)
+#define SNAPSHOT_GAP_MOUNT_NS (100 * NS_PER_US)
+/* Delay after a failed snapshot. */
+#define SNAPSHOT_RETRY_NS (2 * NS_PER_S)
+/* Records compared per loop iteration: less than a millisecond. */
+#define BATCH_COUNT 500
 
 struct mount_check {
     struct agent *agent;
-    struct mount_watch *watch; /* NULL: changes are not noticed */
-    struct job *job;           /* of the look under way; NULL */
-    struct mount_look *look;   /* what is being compared; NULL */
-    struct deferred step;      /* the next part of it */
-    char *next_volume;         /* the first that is not compared yet; NULL: none is */
-    char *next_pod;            /* the same of pods */
-    bool has_volumes;          /* all volumes are compared */
+    struct mount_watch *watch;       /* NULL: changes are not detected */
+    struct job *job;                 /* of the snapshot in progress; NULL */
+    struct mount_snapshot *snapshot; /* being compared; NULL */
+    struct deferred step;            /* the next batch */
+    char *next_volume;               /* the first volume that is not compared yet; NULL: start */
+    char *next_pod;                  /* the first pod that is not compared yet; NULL: start */
+    bool has_volumes;                /* all volumes are compared */
     struct timer next;
-    uint64_t number; /* of the look under way */
+    uint64_t number; /* of the snapshot in progress */
     uint64_t began_ns;
-    size_t mounts;    /* of the machine, at the last look */
-    bool is_due;      /* the table changed since the last look began */
-    bool has_begun;   /* there was a look */
-    bool has_skipped; /* the last look left out what operations were working on */
-    bool has_failed;  /* the last look; logged once */
+    size_t mounts;    /* of the machine, in the last snapshot */
+    bool is_due;      /* the table changed since the last snapshot began */
+    bool has_begun;   /* a snapshot was begun before */
+    bool has_skipped; /* the last comparison skipped mounts with operations in flight */
+    bool has_failed;  /* the last snapshot failed; logged once */
     void (*known)(void *agent);
 };
 
-static void begin_when_due(struct mount_check *c);
+static void check_begin_when_due(struct mount_check *c);
 
 /* --- Comparing --- */
 
@@ -55,17 +58,17 @@ static void report_lost(struct node_pod *p, const char *name, const char *path)
     pod_warn(p, "MountLost", text.failed ? "a volume was unmounted by another program" : buf_cstr(&text));
 }
 
-/* Something may be there in part, as after a restart: no failure declares it unmounted, and at the pod's end
- * it is torn down. */
+/* The mount may exist in part, as after a restart: is_found keeps failures from declaring it unmounted, and
+ * the pod's end tears it down. */
 static void lose_mount(struct node_mount *m)
 {
     mount_set_state(m, MOUNT_EVENT_LOST);
     m->is_found = true;
-    pod_life_look(m->pod);
+    pod_life_sync(m->pod);
     agent_touch(m->pod->agent);
 }
 
-/* Its pods are not ready until it is back: the next of them to come would have nothing to bind. */
+/* The pods of the volume are not ready until the device is mounted again: a new pod could not bind it. */
 static void lose_device(struct node_volume *v)
 {
     volume_set_device(v, MOUNT_EVENT_LOST);
@@ -78,10 +81,10 @@ static void lose_device(struct node_volume *v)
     }
 }
 
-static void compare_volume(struct mount_check *c, const struct mount_look *k, struct node_volume *v)
+static void compare_volume(struct mount_check *c, const struct mount_snapshot *k, struct node_volume *v)
 {
-    bool is_lost = v->device == MOUNT_DONE && v->device_is_mount_point && v->device_look < c->number &&
-                   volume_is_wanted(v) && !mount_look_has(k, v->device_mount_path);
+    bool is_lost = v->device == MOUNT_DONE && v->device_is_mount_point && v->device_snapshot < c->number &&
+                   volume_is_wanted(v) && !mount_snapshot_has(k, v->device_mount_path);
 
     if (v->device == MOUNT_DONE)
         unknown_mounts_claim(c->agent, v->device_mount_path);
@@ -93,7 +96,7 @@ static void compare_volume(struct mount_check *c, const struct mount_look *k, st
         if (m->state != MOUNT_DONE || !m->mount_point[0])
             continue;
         unknown_mounts_claim(c->agent, m->mount_point);
-        if (m->look >= c->number || !m->is_wanted || mount_look_has(k, m->mount_point))
+        if (m->snapshot_number >= c->number || !m->is_wanted || mount_snapshot_has(k, m->mount_point))
             continue;
         if (is_pending(c->agent, v, m->pod)) {
             c->has_skipped = true;
@@ -104,35 +107,35 @@ static void compare_volume(struct mount_check *c, const struct mount_look *k, st
     }
 }
 
-/* Parts of volumes: the pod is prepared again. */
-static void compare_pod(const struct mount_check *c, const struct mount_look *k, struct node_pod *p)
+/* subPath mounts: when one is lost the pod is prepared again. */
+static void compare_pod(const struct mount_check *c, const struct mount_snapshot *k, struct node_pod *p)
 {
     struct pod_life *l = &p->life;
 
-    if (l->stage != POD_STAGE_READY || l->ready_look >= c->number || l->has_lost_part)
+    if (l->stage != POD_STAGE_READY || l->ready_snapshot >= c->number || l->has_lost_part)
         return;
     for (uint32_t i = 0; i < l->parts.count && !l->has_lost_part; i++) {
         unknown_mounts_claim(c->agent, l->parts.items[i].path);
-        if (!mount_look_has(k, l->parts.items[i].path)) {
+        if (!mount_snapshot_has(k, l->parts.items[i].path)) {
             report_lost(p, l->parts.items[i].volume, l->parts.items[i].path);
             l->has_lost_part = true;
-            pod_life_look(p);
+            pod_life_sync(p);
         }
     }
 }
 
-/* A part of the volumes; true when it was the last. Others may come and go before the next part: one that
- * comes was marked after the look began. */
+/* Compares one batch of volumes; true when it was the last one. A volume that is added between two batches
+ * was mounted after the snapshot began and is ignored. */
 static bool compare_volumes(struct mount_check *c)
 {
     struct agent *a = c->agent;
     struct omap_cursor at;
     struct node_volume *v = omap_lower_bound(&a->world.volumes, /* rank= */ 0, c->next_volume, &at);
 
-    for (unsigned i = 0; v && i < PART_COUNT; i++, v = omap_next(&at))
-        compare_volume(c, c->look, v);
+    for (unsigned i = 0; v && i < BATCH_COUNT; i++, v = omap_next(&at))
+        compare_volume(c, c->snapshot, v);
     if (v)
-        world_set_text(&c->next_volume, v->name);
+        node_world_set_text(&c->next_volume, v->name);
     return !v;
 }
 
@@ -142,17 +145,17 @@ static bool compare_pods(struct mount_check *c)
     struct omap_cursor at;
     struct node_pod *p = omap_lower_bound(&a->world.pods, /* rank= */ 0, c->next_pod, &at);
 
-    for (unsigned i = 0; p && i < PART_COUNT; i++, p = omap_next(&at))
-        compare_pod(c, c->look, p);
+    for (unsigned i = 0; p && i < BATCH_COUNT; i++, p = omap_next(&at))
+        compare_pod(c, c->snapshot, p);
     if (p)
-        world_set_text(&c->next_pod, p->uid);
+        node_world_set_text(&c->next_pod, p->uid);
     return !p;
 }
 
 static void end_comparing(struct mount_check *c)
 {
     loop_undefer(&c->step);
-    c->look = mount_look_free(c->look);
+    c->snapshot = mount_snapshot_free(c->snapshot);
     free(c->next_volume);
     free(c->next_pod);
     c->next_volume = c->next_pod = NULL;
@@ -166,39 +169,39 @@ static void on_step(void *ctx)
     if (!c->has_volumes)
         c->has_volumes = compare_volumes(c);
     else if (compare_pods(c)) {
-        unknown_mounts_check(c->agent, c->look);
+        unknown_mounts_check(c->agent, c->snapshot);
         end_comparing(c);
-        begin_when_due(c);
+        check_begin_when_due(c);
         return;
     }
     loop_defer(&c->step);
 }
 
-/* --- Looking --- */
+/* --- Snapshots --- */
 
-static void fail(struct mount_check *c, const struct error *err)
+static void check_fail(struct mount_check *c, const struct error *err)
 {
     if (!c->has_failed)
-        log_warn("mount table not read, trying again", LOG_ERR(err));
+        log_warn("cannot read mount table, retrying", LOG_ERR(err));
     c->has_failed = c->is_due = true;
-    timer_arm_after(&c->next, LOOK_RETRY_NS);
+    timer_arm_after(&c->next, SNAPSHOT_RETRY_NS);
 }
 
-static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
+static void on_snapshot_read(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct mount_check *c = ctx;
     struct error failure = *err;
 
     c->job = NULL;
     if (r == 0) {
-        c->look = mount_look_take(j);
-        c->mounts = mount_look_table_count(c->look);
+        c->snapshot = mount_snapshot_take(j);
+        c->mounts = mount_snapshot_table_count(c->snapshot);
     }
-    if (r == 0 && c->known && !unknown_mounts_find(c->agent, c->look))
+    if (r == 0 && c->known && !unknown_mounts_find(c->agent, c->snapshot))
         r = error_no_memory(&failure);
     if (r < 0) {
         end_comparing(c);
-        fail(c, &failure);
+        check_fail(c, &failure);
         return;
     }
     c->has_failed = c->has_skipped = false;
@@ -207,41 +210,41 @@ static void on_looked(void *ctx, struct job *j, int r, const struct error *err)
     loop_defer(&c->step);
 }
 
-static void begin(struct mount_check *c)
+static void check_begin(struct mount_check *c)
 {
     struct agent *a = c->agent;
-    struct job *j = mount_look_job(a->root, (struct hash_seed){ rng_u64(&a->rng), rng_u64(&a->rng) });
+    struct job *j = mount_snapshot_job(a->root, (struct hash_seed){ rng_u64(&a->rng), rng_u64(&a->rng) });
     struct error err;
 
     if (!j) {
         (void)error_no_memory(&err);
-        fail(c, &err);
+        check_fail(c, &err);
         return;
     }
     c->is_due = false;
     c->has_begun = true;
     c->began_ns = loop_now_ns(a->o.part.loop);
-    c->number = ++a->looks_begun;
+    c->number = ++a->snapshots_begun;
     c->job = j;
-    job_begin(j, a->o.pool, on_looked, c);
+    job_begin(j, a->o.pool, on_snapshot_read, c);
 }
 
-static void begin_when_due(struct mount_check *c)
+static void check_begin_when_due(struct mount_check *c)
 {
-    uint64_t gap_ns = LOOK_GAP_NS + c->mounts * LOOK_GAP_MOUNT_NS;
+    uint64_t gap_ns = SNAPSHOT_GAP_NS + c->mounts * SNAPSHOT_GAP_MOUNT_NS;
     uint64_t earliest_ns = c->has_begun ? c->began_ns + gap_ns : 0;
 
-    if (!c->is_due || c->job || c->look || timer_is_armed(&c->next))
+    if (!c->is_due || c->job || c->snapshot || timer_is_armed(&c->next))
         return;
     if (loop_now_ns(c->agent->o.part.loop) < earliest_ns)
         timer_arm(&c->next, earliest_ns);
     else
-        begin(c);
+        check_begin(c);
 }
 
 static void on_next(void *ctx)
 {
-    begin_when_due(ctx);
+    check_begin_when_due(ctx);
 }
 
 static void on_change(void *ctx)
@@ -249,18 +252,18 @@ static void on_change(void *ctx)
     struct mount_check *c = ctx;
 
     c->is_due = true;
-    begin_when_due(c);
+    check_begin_when_due(c);
 }
 
 void mount_check_settle(struct mount_check *c)
 {
     if (!c->has_skipped && c->agent->unknown.all.count == 0)
         return;
-    c->has_skipped = false; /* or something unknown may have become a record's */
+    c->has_skipped = false; /* or an unknown mount may belong to a record now */
     on_change(c);
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
 int mount_check_new(struct agent *a, struct mount_check **ret, struct error *err)
 {
@@ -275,14 +278,14 @@ int mount_check_new(struct agent *a, struct mount_check **ret, struct error *err
     return 0;
 }
 
-/* The watch is there before the first look: what changes during that is seen by the second. */
+/* The watch starts before the first snapshot, so a change during that snapshot starts a second one. */
 void mount_check_start(struct mount_check *c, void (*known)(void *agent))
 {
     struct error err;
 
     c->known = known;
     if (mount_watch_start(c->agent->o.part.loop, on_change, c, &c->watch, &err) < 0)
-        log_warn("mount table not watched: mounts that others take away are not noticed", LOG_ERR(&err));
+        log_warn("cannot watch mount table, unmounts by other programs are not detected", LOG_ERR(&err));
     on_change(c);
 }
 

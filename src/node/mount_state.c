@@ -1,10 +1,12 @@
+/* The transition table of mounts: one row per event with the next state for each state. A transition that is
+ * not in the table is a bug, which the setters assert. */
 #include "node/mount_state.h"
 
 #include <assert.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "plugins/plugin.h"
+#include "base/mutant.h"
 
 #define NEVER MOUNT_STATE_COUNT
 
@@ -24,18 +26,20 @@ static_assert(ARRAY_LEN(transitions) == MOUNT_EVENT_COUNT, "give every event its
 
 bool mount_state_next(enum mount_state from, enum mount_event event, enum mount_state *ret)
 {
-    enum mount_state to = transitions[event][from];
+    enum mount_state to;
 
+    assert(event < MOUNT_EVENT_COUNT && from < MOUNT_STATE_COUNT);
+    to = transitions[event][from];
     if (to == NEVER)
         return false;
     *ret = to;
     return true;
 }
 
-/* Whether the work may still be going on, never began, or is over, is said by its code. */
+/* The error code shows whether the attempt is unfinished, never began, or ended. */
 enum mount_event mount_event_of_failure(int r, bool is_found)
 {
-    if (plugin_is_uncertain(r))
+    if ((r == -ERR_UNCERTAIN || r == -ERR_INCOMPLETE) && !MUTANT("node-takes-uncertain-for-failed"))
         return MOUNT_EVENT_SET_UP_UNCERTAIN;
     return r == -ERR_UNAVAILABLE || is_found ? MOUNT_EVENT_SET_UP_NOT_TRIED : MOUNT_EVENT_SET_UP_FAILED;
 }

@@ -1,6 +1,6 @@
-/* A round is the way to a renewed lease: read it where it is not known, make it where it is not there (and
- * its namespace), renew it. What the last round ended with is kept, so that most rounds are one request.
- * Requests are urgent: a node that waits behind its own work would be taken for dead. */
+/* One round renews the lease: reads it if it is unknown, creates it if it is missing (and its namespace),
+ * renews it. The result of the last round is kept, so most rounds are one request. The requests are urgent: a
+ * node that queues its heartbeat behind its other requests would be considered dead. */
 #include "node/node_lease.h"
 
 #include <assert.h>
@@ -9,21 +9,24 @@
 
 #include "api/json_out.h"
 #include "base/log.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
+#include "machinery/merge_patch.h"
 #include "node/register.h"
 #include "node/register_int.h"
 
-/* Somebody makes and removes the lease while we look: that ends as a failure. */
+/* Limit of requests per round: another client that creates and deletes the lease in turns makes the round
+ * fail. */
 #define ROUND_REQUESTS_MAX 8
 
 enum lease_step { LEASE_READ, LEASE_CREATE, LEASE_MAKE_NAMESPACE, LEASE_RENEW, LEASE_STEP_COUNT };
 
 struct node_lease {
-    struct part_options o;
+    struct component_deps o;
+    struct api api;
     const char *name;
-    char *node_uid;       /* NULL: no Node, nothing to do */
-    struct object *lease; /* as last answered; NULL: not known */
-    enum lease_step step; /* of the call under way */
+    char *node_uid;       /* NULL: no Node, the lease is not renewed */
+    struct object *lease; /* as last received; NULL: unknown */
+    enum lease_step step; /* of the request in flight */
     struct api_write write;
     struct timer timer; /* of the next round */
     uint64_t started_ns;
@@ -57,7 +60,7 @@ static void write_owner(const struct node_lease *l, struct buf *out)
 
 static void write_spec(const struct node_lease *l, struct buf *out)
 {
-    json_out_object(out, "spec");
+    json_out_object(out, NULL);
     json_out_text(out, "holderIdentity", l->name);
     json_out_int(out, "leaseDurationSeconds", NODE_LEASE_SECONDS);
     json_out_time_micro(out, "renewTime", timestamp_of_ns(clock_real_ns(l->o.clock)));
@@ -74,6 +77,7 @@ static void write_new(const struct node_lease *l, struct buf *out)
     json_out_text(out, "namespace", NODE_LEASE_NAMESPACE);
     write_owner(l, out);
     json_out_end_object(out);
+    json_out_key(out, "spec");
     write_spec(l, out);
     json_out_end_object(out);
 }
@@ -89,25 +93,18 @@ static void write_namespace(struct buf *out)
     json_out_end_object(out);
 }
 
-static bool has_owner(const struct node_lease *l)
+static enum api_decision decide_renewal(void *ctx, const struct object *now, struct buf *out,
+                                        struct error *err)
 {
-    const struct object *o = l->lease;
+    const struct node_lease *l = ctx;
+    struct merge_patch p;
 
-    return o->owners_count == 1 && strcmp(o->owners[0].uid, l->node_uid) == 0;
-}
-
-static void write_renewal(const struct node_lease *l, struct buf *out)
-{
-    assert(l->lease);
-    json_out_object(out, NULL);
-    json_out_object(out, "metadata");
-    json_out_text(out, "uid", l->lease->uid);
-    json_out_str(out, "resourceVersion", object_version(l->lease));
-    if (!has_owner(l))
+    merge_patch_begin(&p, out, now);
+    if (now->owners_count != 1 || strcmp(now->owners[0].uid, l->node_uid) != 0)
         write_owner(l, out);
-    json_out_end_object(out);
+    merge_patch_member(&p, "spec");
     write_spec(l, out);
-    json_out_end_object(out);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 /* --- A round --- */
@@ -121,24 +118,23 @@ static void send_step(struct node_lease *l, enum lease_step step)
         [LEASE_RENEW] = CLIENT_PATCH,
     };
     _cleanup_(buf_done_p) struct buf body = BUF_INIT((size_t)16 << 10);
-    struct api_write_options w = {
-        .api = { .client = l->o.client, .loop = l->o.loop, .manager = NODE_FIELD_MANAGER },
-        .request = { .verb = verbs[step],
-                     .kind = kind_info(KIND_LEASE),
-                     .ns = NODE_LEASE_NAMESPACE,
-                     .name = l->name,
-                     .patch = CLIENT_PATCH_MERGE,
-                     .deadline_ns = NODE_LEASE_RENEW_NS,
-                     .is_urgent = true },
-        .object = l->lease, /* of a renewal */
-        .done = on_answer,
-        .ctx = l
-    };
+    struct api_write_options w = { .api = l->api,
+                                   .request = { .verb = verbs[step],
+                                                .kind = kind_info(KIND_LEASE),
+                                                .ns = NODE_LEASE_NAMESPACE,
+                                                .name = l->name,
+                                                .patch = CLIENT_PATCH_MERGE,
+                                                .deadline_ns = NODE_LEASE_RENEW_NS,
+                                                .is_urgent = true },
+                                   .object = l->lease, /* of a renewal */
+                                   .step = API_STEP_LEASE,
+                                   .done = on_answer,
+                                   .ctx = l };
 
     if (step == LEASE_CREATE) {
         write_new(l, &body);
     } else if (step == LEASE_RENEW) {
-        write_renewal(l, &body);
+        w.decide = decide_renewal;
     } else if (step == LEASE_MAKE_NAMESPACE) {
         w.request.kind = kind_info(KIND_NAMESPACE);
         w.request.ns = NULL;
@@ -165,25 +161,25 @@ static void on_round(void *ctx)
 static void end_well(struct node_lease *l, const struct object *o)
 {
     set_lease(l, o);
-    patience_end(&l->patience, "lease renewed again", l->name);
+    patience_end(&l->patience, "node lease renewed again", l->name);
     timer_arm(&l->timer, l->started_ns + NODE_LEASE_RENEW_NS);
 }
 
-/* Whatever is known of the lease may be wrong now. */
+/* The cached lease may be outdated after a failure. */
 static void end_badly(struct node_lease *l, const struct client_answer *a)
 {
     set_lease(l, NULL);
-    timer_arm_after(&l->timer, patience_fail(&l->patience, "lease not renewed", l->name, &a->error));
+    timer_arm_after(&l->timer, patience_fail(&l->patience, "cannot renew node lease", l->name, &a->error));
 }
 
-/* Where an answer leads; LEASE_STEP_COUNT: nowhere. */
+/* The step that follows a response; LEASE_STEP_COUNT: none. */
 static enum lease_step step_after(enum lease_step step, enum api_outcome outcome,
                                   const struct client_answer *a)
 {
     switch (step) {
     case LEASE_READ:
         return a->r == 0 ? LEASE_RENEW : a->r == -ERR_NOT_FOUND ? LEASE_CREATE : LEASE_STEP_COUNT;
-    case LEASE_CREATE: /* what is not found is the namespace */
+    case LEASE_CREATE: /* not found refers to the namespace */
         return a->r == -ERR_EXISTS      ? LEASE_READ
                : a->r == -ERR_NOT_FOUND ? LEASE_MAKE_NAMESPACE
                                         : LEASE_STEP_COUNT;
@@ -204,7 +200,7 @@ static void on_answer(void *ctx, enum api_outcome outcome, const struct client_a
     struct node_lease *l = ctx;
     enum lease_step next = step_after(l->step, outcome, a);
 
-    l->requests += outcome == API_CONFLICT; /* the look after it */
+    l->requests += outcome == API_CONFLICT; /* the read after it */
     if (outcome == API_DONE && (l->step == LEASE_CREATE || l->step == LEASE_RENEW)) {
         end_well(l, a->object);
     } else if (next != LEASE_STEP_COUNT && l->requests < ROUND_REQUESTS_MAX) {
@@ -215,19 +211,24 @@ static void on_answer(void *ctx, enum api_outcome outcome, const struct client_a
     }
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
-int node_lease_new(const struct part_options *o, const char *name, struct node_lease **ret, struct error *err)
+int node_lease_new(const struct component_deps *o, const char *name, struct node_lease **ret,
+                   struct error *err)
 {
-    struct node_lease *l = calloc(1, sizeof *l);
+    _cleanup_(node_lease_free_p) struct node_lease *l = calloc(1, sizeof *l);
+    int r;
 
     if (!l)
         return error_no_memory(err);
     l->o = *o;
+    r = component_api(o, NODE_FIELD_MANAGER, &l->api, err);
+    if (r < 0)
+        return r;
     l->name = name;
-    patience_init(&l->patience, part_seed(o, "node lease"));
+    patience_init(&l->patience, component_seed(o, "node lease"));
     timer_init(&l->timer, o->loop, on_round, l);
-    *ret = l;
+    *ret = TAKE(l);
     return 0;
 }
 

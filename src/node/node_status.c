@@ -1,3 +1,6 @@
+/* Writes labels, annotations and status of the Node as JSON. Pure. Invariant: a patch contains only what
+ * differs from the server's version, and names no field, condition or resource that another component
+ * owns. */
 #include "node/node_status.h"
 
 #include <assert.h>
@@ -6,8 +9,8 @@
 
 #include "api/json_out.h"
 #include "api/volume_limit.h"
+#include "machinery/json_peek.h"
 #include "machinery/merge_patch.h"
-#include "machinery/raw.h"
 #include "machinery/server_version.h"
 
 #define OPERATING_SYSTEM "linux"
@@ -33,7 +36,7 @@ static bool is_word(char c)
 }
 
 /* A node's name may be longer than a label's value, which ends in a letter or digit. */
-static void labels_fill(const struct node_wish *w, struct labels *ret)
+static void labels_fill(const struct desired_node *w, struct labels *ret)
 {
     const char *arch = w->facts->system.architecture;
     size_t len = strlen(w->name);
@@ -58,7 +61,7 @@ static void write_in_use(const struct texts *names, struct buf *out)
     json_out_end_array(out);
 }
 
-void node_write_new(const struct node_wish *w, struct buf *out)
+void node_write_new(const struct desired_node *w, struct buf *out)
 {
     struct labels l;
 
@@ -93,13 +96,13 @@ static bool label_is_right(const struct object *now, const struct label *l)
     return value && strcmp(value, l->value) == 0;
 }
 
-static bool annotation_is_right(const struct node_wish *w, const struct object *now)
+static bool annotation_is_right(const struct desired_node *w, const struct object *now)
 {
     return w->attaches_itself ? !object_annotation(now, ANN_CONTROLLER_ATTACHES)
                               : object_annotation_is(now, ANN_CONTROLLER_ATTACHES, "true");
 }
 
-bool node_meta_is_right(const struct node_wish *w, const struct object *now)
+bool node_meta_is_current(const struct desired_node *w, const struct object *now)
 {
     struct labels l;
 
@@ -110,7 +113,7 @@ bool node_meta_is_right(const struct node_wish *w, const struct object *now)
     return annotation_is_right(w, now);
 }
 
-int node_write_meta_patch(const struct node_wish *w, const struct object *now, struct buf *out,
+int node_write_meta_patch(const struct desired_node *w, const struct object *now, struct buf *out,
                           struct error *err)
 {
     struct merge_patch p;
@@ -146,8 +149,8 @@ static void add_amount(struct machine_amounts *m, const char *name, uint64_t amo
     m->items[m->count++] = (struct amount){ name, quantity_of(bounded, format) };
 }
 
-/* Of the memory, what is set aside as huge pages is no pod's to have as memory. */
-static void amounts_fill(const struct node_facts *f, bool is_allocatable, struct machine_amounts *ret)
+/* Memory reserved for huge pages is not available to pods as ordinary memory. */
+static void amounts_fill(const struct machine_info *f, bool is_allocatable, struct machine_amounts *ret)
 {
     const struct host_system *s = &f->system;
     uint64_t memory = s->memory_bytes;
@@ -171,7 +174,7 @@ static void amounts_fill(const struct node_facts *f, bool is_allocatable, struct
     add_amount(ret, "pods", NODE_PODS_MAX, QUANTITY_DECIMAL_SI);
 }
 
-/* Pages of a size that the kernel does not have any more: nobody else would take them away. */
+/* Removes huge page sizes that the kernel no longer has: no other component would. */
 static bool is_stale(const struct machine_amounts *m, const struct amount *was)
 {
     if (!str_has_prefix(str_of(was->name), HUGE_PAGES_PREFIX))
@@ -182,7 +185,7 @@ static bool is_stale(const struct machine_amounts *m, const struct amount *was)
     return true;
 }
 
-static bool amounts_are_right(const struct node_facts *f, bool is_allocatable, const struct amounts *now)
+static bool amounts_are_right(const struct machine_info *f, bool is_allocatable, const struct amounts *now)
 {
     struct machine_amounts m;
 
@@ -201,7 +204,7 @@ static bool amounts_are_right(const struct node_facts *f, bool is_allocatable, c
 
 /* --- Limits of volumes --- */
 
-static bool is_stale_limit(const struct node_wish *w, const struct amount *was)
+static bool is_stale_limit(const struct desired_node *w, const struct amount *was)
 {
     if (!str_has_prefix(str_of(was->name), VOLUME_LIMIT_PREFIX))
         return false;
@@ -211,7 +214,7 @@ static bool is_stale_limit(const struct node_wish *w, const struct amount *was)
     return true;
 }
 
-static bool limits_are_right(const struct node_wish *w, const struct amounts *now)
+static bool limits_are_right(const struct desired_node *w, const struct amounts *now)
 {
     for (uint32_t i = 0; w->limits && i < now->count; i++)
         if (is_stale_limit(w, &now->items[i]))
@@ -225,8 +228,8 @@ static bool limits_are_right(const struct node_wish *w, const struct amounts *no
     return true;
 }
 
-/* Those of plugins that are gone go. */
-static void write_limits(const struct node_wish *w, const struct amounts *now, struct buf *out)
+/* Limits of plugins that are no longer registered are removed. */
+static void write_limits(const struct desired_node *w, const struct amounts *now, struct buf *out)
 {
     for (uint32_t i = 0; w->limits && i < w->limits->count; i++)
         json_out_quantity(out, w->limits->items[i].name, &w->limits->items[i].quantity);
@@ -237,7 +240,7 @@ static void write_limits(const struct node_wish *w, const struct amounts *now, s
 
 /* --- Capacity and allocatable as a whole --- */
 
-static void write_amounts(const struct node_wish *w, bool is_allocatable, const struct amounts *now,
+static void write_amounts(const struct desired_node *w, bool is_allocatable, const struct amounts *now,
                           struct buf *out)
 {
     struct machine_amounts m;
@@ -253,9 +256,9 @@ static void write_amounts(const struct node_wish *w, bool is_allocatable, const 
     json_out_end_object(out);
 }
 
-/* --- Addresses, and what the system is --- */
+/* --- Addresses and system information --- */
 
-static bool addresses_are_right(const struct node_wish *w, const struct node *now)
+static bool addresses_are_right(const struct desired_node *w, const struct node *now)
 {
     const char *ip = node_address(now, "InternalIP"), *host = node_address(now, "Hostname");
 
@@ -271,8 +274,8 @@ static void write_address(const char *type, const char *address, struct buf *out
     json_out_end_object(out);
 }
 
-/* The whole list: merged by their types, an address that is no more would stay. */
-static void write_addresses(const struct node_wish *w, struct buf *out)
+/* Replaces the whole list: a merge by type would keep addresses that no longer exist. */
+static void write_addresses(const struct desired_node *w, struct buf *out)
 {
     json_out_array(out, "addresses");
     json_out_object(out, NULL);
@@ -298,10 +301,10 @@ static void info_fill(const struct host_system *s, struct label ret[INFO_COUNT])
     ret[8] = (struct label){ "architecture", s->architecture };
 }
 
-/* The view has not all of them: they are read off the text. */
+/* The typed view does not contain all resources, so they are read from the JSON text. */
 static bool info_is_right(const struct host_system *s, const struct object *now)
 {
-    struct str info = raw_get(now->text, "status", "nodeInfo");
+    struct str info = json_peek(now->text, "status", "nodeInfo");
     struct label wanted[INFO_COUNT];
 
     info_fill(s, wanted);
@@ -309,7 +312,7 @@ static bool info_is_right(const struct host_system *s, const struct object *now)
         _cleanup_(buf_done_p) struct buf spelled = BUF_INIT((size_t)16 * HOST_FACT_BYTES);
 
         json_out_text(&spelled, NULL, wanted[i].value);
-        if (!info.len || !str_eq(raw_get(info, wanted[i].key), buf_str(&spelled)))
+        if (!info.len || !str_eq(json_peek(info, wanted[i].key), buf_str(&spelled)))
             return false;
     }
     return true;
@@ -338,20 +341,20 @@ struct condition {
 };
 
 /* How many they are. */
-static size_t conditions_fill(const struct node_wish *w, const struct node *now,
+static size_t conditions_fill(const struct desired_node *w, const struct node *now,
                               struct condition ret[CONDITIONS_MAX])
 {
     size_t count = 4;
 
     ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
-                                 "berth knows of no memory pressure" };
+                                 "berth does not measure memory pressure" };
     ret[1] = (struct condition){ "DiskPressure", CONDITION_FALSE, "KubeletHasNoDiskPressure",
-                                 "berth knows of no disk pressure" };
+                                 "berth does not measure disk pressure" };
     ret[2] = (struct condition){ "PIDPressure", CONDITION_FALSE, "KubeletHasSufficientPID",
-                                 "berth knows of no PID pressure" };
+                                 "berth does not measure PID pressure" };
     ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
-    if (w->trouble)
-        ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->trouble };
+    if (w->not_ready_reason)
+        ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->not_ready_reason };
     if (w->unknown_mounts && w->unknown_mounts[0])
         ret[count++] =
             (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_TRUE, "UnknownMounts", w->unknown_mounts };
@@ -382,7 +385,7 @@ static bool condition_is_right(const struct condition *c, const struct node *now
 }
 
 /* A condition that stays as it was keeps its lastTransitionTime: the patch does not name it. */
-static void write_conditions(const struct node_wish *w, const struct node *now, struct buf *out)
+static void write_conditions(const struct desired_node *w, const struct node *now, struct buf *out)
 {
     struct condition all[CONDITIONS_MAX];
     size_t count = conditions_fill(w, now, all);
@@ -407,7 +410,7 @@ static void write_conditions(const struct node_wish *w, const struct node *now, 
 
 /* --- Volumes in use --- */
 
-static bool in_use_is_right(const struct node_wish *w, const struct node *now)
+static bool in_use_is_right(const struct desired_node *w, const struct node *now)
 {
     if (!w->in_use)
         return true;
@@ -421,7 +424,7 @@ static bool in_use_is_right(const struct node_wish *w, const struct node *now)
 
 /* --- The status --- */
 
-bool node_state_is_right(const struct node_wish *w, const struct node *now)
+bool node_state_is_current(const struct desired_node *w, const struct node *now)
 {
     struct condition all[CONDITIONS_MAX];
     size_t count = conditions_fill(w, now, all);
@@ -433,7 +436,7 @@ bool node_state_is_right(const struct node_wish *w, const struct node *now)
            limits_are_right(w, &now->allocatable);
 }
 
-bool node_facts_are_right(const struct node_wish *w, const struct node *now)
+bool node_info_is_current(const struct desired_node *w, const struct node *now)
 {
     return addresses_are_right(w, now) &&
            amounts_are_right(w->facts, /* is_allocatable= */ false, &now->capacity) &&
@@ -441,7 +444,7 @@ bool node_facts_are_right(const struct node_wish *w, const struct node *now)
            info_is_right(&w->facts->system, &now->obj);
 }
 
-int node_write_status_patch(const struct node_wish *w, const struct node *now, struct buf *out,
+int node_write_status_patch(const struct desired_node *w, const struct node *now, struct buf *out,
                             struct error *err)
 {
     struct merge_patch p;

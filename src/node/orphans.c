@@ -1,8 +1,9 @@
-/* A look is two jobs on the pool with a question to the agent between them: what is there, whose is it, away
- * with the rest.
+/* Removes directories of pods that no longer exist. A scan is two jobs on the pool: list the directories,
+ * then, after the agent has named those in use, remove the rest.
  *
- * Looks are two seconds apart at least, and those that nobody asked for ever more, up to two minutes: what
- * blocks a directory seldom goes away by itself. A reason is logged when it is new, not at every look. */
+ * Scans are at least two seconds apart. Retries after failures have increasing delays up to two minutes,
+ * since a blocked directory rarely becomes removable without an administrator. A reason is logged when it is
+ * new, not at every scan. */
 #include "node/orphans.h"
 
 #include <stdlib.h>
@@ -13,20 +14,20 @@
 #include "io/file.h"
 #include "io/job.h"
 
-#define LOOK_NS (2 * NS_PER_S)
+#define SCAN_NS (2 * NS_PER_S)
 #define RETRY_MAX_NS (120 * NS_PER_S)
 #define LOOK_BYTES_MAX ((size_t)32 << 20)
 
-/* --- A look --- */
+/* --- Scans --- */
 
 /* A directory in pods/. */
 struct orphan {
     const char *uid;
     bool is_candidate;
-    const char *why; /* it stays; NULL: it is held, or gone */
+    const char *why; /* why it was not removed; NULL: in use, or removed */
 };
 
-struct look {
+struct orphan_scan {
     struct arena arena;
     struct volume_env env;
     struct orphan *items; /* by name */
@@ -35,25 +36,25 @@ struct look {
     size_t failures;
 };
 
-struct look_job {
+struct orphan_job {
     struct job job;
-    struct look *look;
+    struct orphan_scan *scan;
 };
 
 struct orphans {
     struct orphans_options o;
     bool is_started;
-    struct job *job;      /* of the look under way; NULL */
-    bool is_wanted;       /* another one was asked for meanwhile */
-    uint64_t earliest_ns; /* of the next look */
-    uint64_t retry_ns;    /* the delay that the last look without success began */
+    struct job *job;      /* of the scan in progress; NULL */
+    bool is_wanted;       /* another scan was requested meanwhile */
+    uint64_t earliest_ns; /* of the next scan */
+    uint64_t retry_ns;    /* the current retry delay after failures */
     struct timer timer;
-    struct look *last; /* for what it said; NULL */
+    struct orphan_scan *last; /* the last scan, to log only new reasons; NULL */
     struct metric *candidates;
     struct metric *failures; /* both NULL: nothing is counted */
 };
 
-static struct look *look_free(struct look *k)
+static struct orphan_scan *orphan_scan_free(struct orphan_scan *k)
 {
     if (!k)
         return NULL;
@@ -61,24 +62,24 @@ static struct look *look_free(struct look *k)
     free(k);
     return NULL;
 }
-DEFINE_CLEANUP(struct look, look_free)
+DEFINE_CLEANUP(struct orphan_scan, orphan_scan_free)
 
-static struct look_job *look_job_of(struct job *j)
+static struct orphan_job *orphan_job_of(struct job *j)
 {
-    return CONTAINER_OF(j, struct look_job, job);
+    return CONTAINER_OF(j, struct orphan_job, job);
 }
 
-static void look_job_free(struct job *j)
+static void orphan_job_free(struct job *j)
 {
-    (void)look_free(look_job_of(j)->look);
-    free(look_job_of(j));
+    (void)orphan_scan_free(orphan_job_of(j)->scan);
+    free(orphan_job_of(j));
 }
 
 /* On a worker. */
 static int list_run(struct job *j, struct error *err)
 {
-    struct look *k = look_job_of(j)->look;
-    _cleanup_(closep) int pods = pods_dir_open(k->env.root, err);
+    struct orphan_scan *k = orphan_job_of(j)->scan;
+    _cleanup_(fd_closep) int pods = pods_dir_open(k->env.root, err);
     struct texts names = { 0 };
     int r;
 
@@ -97,7 +98,7 @@ static int list_run(struct job *j, struct error *err)
 /* On a worker. */
 static int remove_run(struct job *j, struct error *err)
 {
-    struct look *k = look_job_of(j)->look;
+    struct orphan_scan *k = orphan_job_of(j)->scan;
     _cleanup_(mount_table_free_p) struct mount_table *mounts = NULL;
     int r = mount_table_read(&mounts, err);
 
@@ -107,7 +108,7 @@ static int remove_run(struct job *j, struct error *err)
         struct error why = { 0 };
 
         if (atomic_load(&j->stop) != 0)
-            return error_set(err, ERR_CANCELLED, "directories of pods were removed in part only");
+            return error_set(err, ERR_CANCELLED, "removal of orphaned pod directories cancelled");
         if (!o->is_candidate || pod_dir_remove(&k->env, o->uid, &why) == 0)
             continue;
         k->failures++;
@@ -119,28 +120,30 @@ static int remove_run(struct job *j, struct error *err)
 
 /* --- On the loop --- */
 
-static int compare(const void *uid, const void *orphan)
+static int compare_uid(const void *uid, const void *orphan)
 {
     return strcmp(uid, ((const struct orphan *)orphan)->uid);
 }
 
-static bool was_told(const struct look *last, const struct orphan *o)
+static bool was_reported(const struct orphan_scan *last, const struct orphan *o)
 {
     const struct orphan *before =
-        last && last->count ? bsearch(o->uid, last->items, last->count, sizeof *last->items, compare) : NULL;
+        last && last->count ? bsearch(o->uid, last->items, last->count, sizeof *last->items, compare_uid)
+                            : NULL;
 
     return before && before->why && strcmp(before->why, o->why) == 0;
 }
 
-static void tell(const struct orphans *o, const struct look *k)
+static void report_results(const struct orphans *o, const struct orphan_scan *k)
 {
     for (size_t i = 0; i < k->count; i++) {
         const struct orphan *at = &k->items[i];
 
         if (at->is_candidate && !at->why)
-            log_info("removed the directory of a pod that is gone", LOG_STR("pod", at->uid));
-        if (at->why && !was_told(o->last, at))
-            log_warn("a directory in pods/ stays", LOG_STR("pod", at->uid), LOG_STR("reason", at->why));
+            log_info("orphaned pod directory removed", LOG_STR("pod", at->uid));
+        if (at->why && !was_reported(o->last, at))
+            log_warn("orphaned pod directory not removed", LOG_STR("pod", at->uid),
+                     LOG_STR("reason", at->why));
     }
     if (o->candidates) {
         metric_set(o->candidates, (double)k->candidates);
@@ -148,14 +151,14 @@ static void tell(const struct orphans *o, const struct look *k)
     }
 }
 
-static void begin_look(void *ctx);
+static void begin_scan(void *ctx);
 
-/* When the next one is due. */
-static void end_look(struct orphans *o, bool has_failed)
+/* Arms the timer for the next scan. */
+static void end_scan(struct orphans *o, bool has_failed)
 {
     uint64_t now_ns = loop_now_ns(o->o.part.loop), at_ns = o->earliest_ns;
 
-    o->retry_ns = !has_failed ? 0 : o->retry_ns ? o->retry_ns * 2 : LOOK_NS;
+    o->retry_ns = !has_failed ? 0 : o->retry_ns ? o->retry_ns * 2 : SCAN_NS;
     if (o->retry_ns > RETRY_MAX_NS)
         o->retry_ns = RETRY_MAX_NS;
     if (!o->is_wanted && !has_failed)
@@ -166,37 +169,38 @@ static void end_look(struct orphans *o, bool has_failed)
     timer_arm(&o->timer, at_ns);
 }
 
-static void give_up(struct orphans *o, const struct error *err)
+static void fail_scan(struct orphans *o, const struct error *err)
 {
-    log_warn("cannot look for directories of pods that are gone", LOG_ERR(err));
-    end_look(o, /* has_failed= */ true);
+    log_warn("cannot scan for orphaned pod directories", LOG_ERR(err));
+    end_scan(o, /* has_failed= */ true);
 }
 
-static void begin_job(struct orphans *o, const struct job_type *type, struct look *k, job_done_fn *done)
+static void begin_job(struct orphans *o, const struct job_type *type, struct orphan_scan *k,
+                      job_done_fn *done)
 {
-    struct look_job *j = calloc(1, sizeof *j);
+    struct orphan_job *j = calloc(1, sizeof *j);
     struct error err = { 0 };
 
     if (!j) {
-        (void)look_free(k);
+        (void)orphan_scan_free(k);
         (void)error_no_memory(&err);
-        give_up(o, &err);
+        fail_scan(o, &err);
         return;
     }
     j->job.type = type;
-    j->look = k;
+    j->scan = k;
     k->env.stop = k->env.tools.stop = &j->job.stop;
     j->job.about = k->env.root;
     o->job = &j->job;
     job_begin(&j->job, o->o.pool, done, o);
 }
 
-static void finish(struct orphans *o, struct look *k)
+static void finish_scan(struct orphans *o, struct orphan_scan *k)
 {
-    tell(o, k);
-    (void)look_free(o->last);
+    report_results(o, k);
+    (void)orphan_scan_free(o->last);
     o->last = k;
-    end_look(o, k->failures > 0);
+    end_scan(o, k->failures > 0);
 }
 
 static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
@@ -205,13 +209,13 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
 
     o->job = NULL;
     if (r < 0)
-        give_up(o, err);
+        fail_scan(o, err);
     else
-        finish(o, TAKE(look_job_of(j)->look));
+        finish_scan(o, TAKE(orphan_job_of(j)->scan));
 }
 
-/* What keeps a volume from going is told by whoever tries to unmount it. */
-static void judge(const struct orphans *o, struct look *k, struct orphan *at)
+/* A volume that cannot be unmounted is reported by the unmount operation. */
+static void check_directory(const struct orphans *o, struct orphan_scan *k, struct orphan *at)
 {
     enum pod_hold hold = o->o.hold(o->o.ctx, at->uid);
 
@@ -222,53 +226,55 @@ static void judge(const struct orphans *o, struct look *k, struct orphan *at)
 
 static void on_listed(void *ctx, struct job *j, int r, const struct error *err)
 {
-    static const struct job_type remove_type = { "removal of pods' directories", remove_run, look_job_free };
+    static const struct job_type remove_type = { "removal of orphaned pod directories", remove_run,
+                                                 orphan_job_free };
     struct orphans *o = ctx;
-    struct look *k;
+    struct orphan_scan *k;
 
     o->job = NULL;
     if (r < 0) {
-        give_up(o, err);
+        fail_scan(o, err);
         return;
     }
-    k = TAKE(look_job_of(j)->look);
+    k = TAKE(orphan_job_of(j)->scan);
     for (size_t i = 0; i < k->count; i++) {
         struct orphan *at = &k->items[i];
 
         if (!pod_uid_is_plausible(at->uid))
-            at->why = "its name is no pod's uid";
+            at->why = "name is not a pod UID";
         else
-            judge(o, k, at);
+            check_directory(o, k, at);
     }
     if (k->candidates > k->failures)
         begin_job(o, &remove_type, k, on_removed);
     else
-        finish(o, k);
+        finish_scan(o, k);
 }
 
-static void begin_look(void *ctx)
+static void begin_scan(void *ctx)
 {
-    static const struct job_type list_type = { "search for pods' directories", list_run, look_job_free };
-    _cleanup_(look_free_p) struct look *k = calloc(1, sizeof *k);
+    static const struct job_type list_type = { "scan for orphaned pod directories", list_run,
+                                               orphan_job_free };
+    _cleanup_(orphan_scan_free_p) struct orphan_scan *k = calloc(1, sizeof *k);
     struct orphans *o = ctx;
     struct error err = { 0 };
 
-    o->earliest_ns = loop_now_ns(o->o.part.loop) + LOOK_NS;
+    o->earliest_ns = loop_now_ns(o->o.part.loop) + SCAN_NS;
     if (!k) {
         (void)error_no_memory(&err);
-        give_up(o, &err);
+        fail_scan(o, &err);
         return;
     }
     k->arena = ARENA_INIT(LOOK_BYTES_MAX);
     k->env = volume_env_copy(o->o.env, /* stop= */ NULL, &k->arena);
     if (arena_check(&k->arena, &err) < 0) {
-        give_up(o, &err);
+        fail_scan(o, &err);
         return;
     }
     begin_job(o, &list_type, TAKE(k), on_listed);
 }
 
-void orphans_look(struct orphans *o)
+void orphans_scan(struct orphans *o)
 {
     uint64_t now_ns = loop_now_ns(o->o.part.loop);
 
@@ -283,10 +289,10 @@ void orphans_look(struct orphans *o)
 void orphans_start(struct orphans *o)
 {
     o->is_started = true;
-    orphans_look(o);
+    orphans_scan(o);
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
 static int add_gauge(struct metrics *m, const char *name, const char *help, struct metric **ret,
                      struct error *err)
@@ -309,13 +315,13 @@ int orphans_new(const struct orphans_options *options, struct orphans **ret, str
     if (!o)
         return error_no_memory(err);
     o->o = *options;
-    timer_init(&o->timer, options->part.loop, begin_look, o);
+    timer_init(&o->timer, options->part.loop, begin_scan, o);
     if (m)
-        r = add_gauge(m, "orphan_pod_cleaned_volumes", "Directories of pods that are gone, at the last look.",
+        r = add_gauge(m, "orphan_pod_cleaned_volumes", "Orphaned pod directories found by the last scan.",
                       &o->candidates, err);
     if (m && r == 0)
-        r = add_gauge(m, "orphan_pod_cleaned_volumes_errors", "Those of them that could not be removed.",
-                      &o->failures, err);
+        r = add_gauge(m, "orphan_pod_cleaned_volumes_errors",
+                      "Orphaned pod directories that the last scan could not remove.", &o->failures, err);
     if (r < 0)
         return r;
     *ret = TAKE(o);
@@ -328,7 +334,7 @@ struct orphans *orphans_free(struct orphans *o)
         return NULL;
     timer_disarm(&o->timer);
     o->job = job_drop(o->job);
-    o->last = look_free(o->last);
+    o->last = orphan_scan_free(o->last);
     free(o);
     return NULL;
 }

@@ -1,36 +1,36 @@
-/* Directories of pods that are no more: looked for, and removed by the rules of pod_dir.h. What stays is
- * counted, and told with the reason. */
+/* Orphaned pod directories: found, and removed by the rules of pod_dir.h. Directories that cannot be removed
+ * are counted and logged with the reason. */
 #ifndef BERTH_NODE_ORPHANS_H
 #define BERTH_NODE_ORPHANS_H
 
 #include "io/pool.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "node/pod_dir.h"
 
 struct orphans;
 
 enum pod_hold {
     POD_HOLD_NONE,
-    POD_HOLD_VOLUMES, /* nobody knows it, and a volume of it may be mounted: stays, and counts as a failure */
-    POD_HOLD_KNOWN,   /* it is known, or runs */
+    POD_HOLD_VOLUMES, /* the pod is unknown, and a volume of it may be mounted: kept, counted as a failure */
+    POD_HOLD_KNOWN,   /* the pod is known or running */
 };
 
 struct orphans_options {
-    struct part_options part;
+    struct component_deps part;
     struct pool *pool;
-    const struct volume_env *env;                          /* without stop; copied for each look */
+    const struct volume_env *env;                          /* without stop; copied for each scan */
     enum pod_hold (*hold)(void *ctx, const char *pod_uid); /* asked on the loop */
     void *ctx;
 };
 
 int orphans_new(const struct orphans_options *o, struct orphans **ret, struct error *err);
-/* Takes NULL. */
+/* Accepts NULL. */
 struct orphans *orphans_free(struct orphans *o);
 DEFINE_CLEANUP(struct orphans, orphans_free)
 
-/* The first look; then one each time it is asked for, and where something could not be removed after a while.
- * Two looks are two seconds apart at least: what is asked for in between is one. */
+/* Requests a scan. Scans are at least two seconds apart: requests in between are merged. Failed removals are
+ * retried automatically. */
 void orphans_start(struct orphans *o);
-void orphans_look(struct orphans *o);
+void orphans_scan(struct orphans *o);
 
 #endif

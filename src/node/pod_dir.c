@@ -1,6 +1,7 @@
-/* Before anything is removed the mount table is asked, so that a directory with something mounted stays as it
- * is. Then everything goes by descriptor, from pods/ on, without links and within the mount: the volumes by
- * rmdir alone, since a file in one may be somebody's data, the rest, which is the agent's own, as a whole. */
+/* Removes pod directories. The mount table is checked before anything is removed, so that a directory with a
+ * mount stays untouched. Everything is then accessed by descriptor from pods/ on, without following symbolic
+ * links and without crossing mounts. Volume directories are removed by rmdir only, since a file in one may be
+ * user data; the rest belongs to the agent and is removed recursively. */
 #include "node/pod_dir.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "plugins/block.h"
-#include "plugins/csi/plugin.h"
+#include "plugins/csi/csi_plugin.h"
 #include "plugins/layout.h"
 
 #define PODS_MAX 16384
@@ -29,7 +30,7 @@ int pods_dir_open(const char *root, struct error *err)
     int fd;
 
     if (snprintf(path, sizeof path, "%s/pods", root) >= (int)sizeof path)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", root);
+        return error_set(err, ERR_INVALID, "path '%s' is too long", root);
     fd = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
     return fd < 0 ? error_set_errno(err, -fd, "cannot open directory '%s'", path) : fd;
 }
@@ -38,7 +39,7 @@ int pods_dir_list(int pods, struct arena *a, struct texts *ret, struct error *er
 {
     int r = host_list_below(pods, ".", HOST_LIST_DIRS, a, PODS_MAX, ret, err);
 
-    return r < 0 ? error_wrap(err, "the directory of pods") : 0;
+    return r < 0 ? error_wrap(err, "pods directory") : 0;
 }
 
 bool pod_uid_is_plausible(const char *name)
@@ -64,7 +65,7 @@ struct removal {
     struct arena arena;
 };
 
-static int list(struct removal *m, const char *dir, unsigned kinds, struct texts *ret, struct error *err)
+static int list_dir(struct removal *m, const char *dir, unsigned kinds, struct texts *ret, struct error *err)
 {
     struct texts names = { 0 };
     int r = host_list_below(m->pod, dir, kinds, &m->arena, ENTRIES_MAX, &names, err);
@@ -80,20 +81,21 @@ static int fail_mounted(const char *where, struct error *err)
     char text[TEXT_BYTES];
 
     return error_set(err, ERR_BUSY, "something is still mounted at %s",
-                     quote(text, sizeof text, str_of(where)));
+                     quote_text(text, sizeof text, str_of(where)));
 }
 
-/* A block device is bound in a directory of its plugin's, where the pod's link is the only trace of it. */
+/* A block device is bound in a directory of its plugin; the link in the pod's directory is the only reference
+ * to it. */
 static int check_devices(struct removal *m, struct error *err)
 {
     struct texts plugins = { 0 }, names = { 0 };
     char dir[2 * NAME_MAX], plugin[NAME_MAX + 1];
     struct block_paths paths;
-    int r = list(m, "volumeDevices", HOST_LIST_DIRS, &plugins, err);
+    int r = list_dir(m, "volumeDevices", HOST_LIST_DIRS, &plugins, err);
 
     for (uint32_t i = 0; r == 0 && i < plugins.count; i++) {
         (void)snprintf(dir, sizeof dir, "volumeDevices/%s", plugins.items[i]);
-        r = list(m, dir, HOST_LIST_LINKS, &names, err);
+        r = list_dir(m, dir, HOST_LIST_LINKS, &names, err);
         if (r == 0)
             r = layout_unescape(plugins.items[i], plugin, err);
         for (uint32_t k = 0; r == 0 && k < names.count; k++) {
@@ -113,16 +115,16 @@ static int fail_rmdir(const struct removal *m, const char *dir, const char *name
     return error_set_errno(err, errnum, "failed to rmdir() volume at path %s/%s/%s", m->path, dir, name);
 }
 
-/* The volumes of one plugin: the content of a CSI volume is one level further down. */
+/* The volumes of one plugin. A CSI volume has one more directory level. */
 static int remove_volumes_of(struct removal *m, const char *plugin, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char dir[2 * NAME_MAX];
     struct texts names = { 0 };
     int r;
 
     (void)snprintf(dir, sizeof dir, "volumes/%s", plugin);
-    r = list(m, dir, HOST_LIST_ALL, &names, err);
+    r = list_dir(m, dir, HOST_LIST_ALL, &names, err);
     if (r < 0)
         return r;
     fd = host_open_dir(m->pod, dir, 0);
@@ -130,7 +132,7 @@ static int remove_volumes_of(struct removal *m, const char *plugin, struct error
         return error_set_errno(err, -fd, "cannot open directory '%s/%s'", m->path, dir);
     for (uint32_t i = 0; i < names.count; i++) {
         if (strcmp(plugin, CSI_DIR) == 0) {
-            _cleanup_(closep) int volume = host_open_dir(fd, names.items[i], 0);
+            _cleanup_(fd_closep) int volume = host_open_dir(fd, names.items[i], 0);
             r = volume < 0 ? 0 : host_remove_empty_at(volume, "mount");
         }
         if (r == 0)
@@ -141,12 +143,12 @@ static int remove_volumes_of(struct removal *m, const char *plugin, struct error
     return 0;
 }
 
-/* Directories and nothing else, and only empty ones. */
+/* Removes directories only, and only empty ones. */
 static int remove_volumes(struct removal *m, struct error *err)
 {
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct texts plugins = { 0 };
-    int r = list(m, "volumes", HOST_LIST_ALL, &plugins, err);
+    int r = list_dir(m, "volumes", HOST_LIST_ALL, &plugins, err);
 
     for (uint32_t i = 0; r == 0 && i < plugins.count; i++)
         r = remove_volumes_of(m, plugins.items[i], err);
@@ -166,17 +168,17 @@ static int remove_volumes(struct removal *m, struct error *err)
     return r < 0 ? error_set_errno(err, -r, "cannot remove directory '%s/volumes'", m->path) : 0;
 }
 
-/* What is left: notes of plugins, links, directories for parts of volumes, the state file. */
+/* Removes the rest: plugin data, links, subPath directories, the state file. */
 static int remove_rest(struct removal *m, struct error *err)
 {
     struct texts names = { 0 };
-    int r = list(m, ".", HOST_LIST_ALL, &names, err);
+    int r = list_dir(m, ".", HOST_LIST_ALL, &names, err);
 
     for (uint32_t i = 0; r == 0 && i < names.count; i++) {
         char path[PATH_MAX + NAME_MAX + 2];
 
         if (strcmp(names.items[i], "volumes") == 0)
-            return error_set(err, ERR_BUSY, "'%s/volumes' came back", m->path);
+            return error_set(err, ERR_BUSY, "'%s/volumes' was created again during removal", m->path);
         (void)snprintf(path, sizeof path, "%s/%s", m->path, names.items[i]);
         r = host_remove_at(m->pod, names.items[i], path, m->env->stop, err);
     }
@@ -200,7 +202,7 @@ static int remove_opened(struct removal *m, struct error *err)
 static int remove_pod(const struct volume_env *env, const struct mount_table *mounts, const char *uid,
                       struct error *err)
 {
-    _cleanup_(closep) int pods = -1, pod = -1;
+    _cleanup_(fd_closep) int pods = -1, pod = -1;
     struct removal m = { .env = env, .mounts = mounts, .uid = uid, .arena = ARENA_INIT(LIST_BYTES_MAX) };
     const struct mount_entry *where = NULL;
     int r = layout_pod_dir(env->root, uid, m.path, err);
@@ -236,5 +238,5 @@ int pod_dir_remove(const struct volume_env *env, const char *pod_uid, struct err
     if (r == 0)
         return 0;
     return error_set(err, why.code, "orphaned pod %s found, but %s",
-                     quote(text, sizeof text, str_of(pod_uid)), why.msg);
+                     quote_text(text, sizeof text, str_of(pod_uid)), why.msg);
 }

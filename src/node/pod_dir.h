@@ -1,6 +1,6 @@
-/* The directories of pods: pods/UID below the agent's root. Blocks: for the pool.
+/* The pod directories: pods/UID below the agent's root. Blocking, for the pool.
  *
- * No link is followed below the root, and what is counted is bounded. */
+ * No symbolic link below the root is followed, and all lists are bounded. */
 #ifndef BERTH_NODE_POD_DIR_H
 #define BERTH_NODE_POD_DIR_H
 
@@ -9,15 +9,15 @@
 
 /* Opens pods/: the descriptor, or -ERR_*. ERR_NOT_FOUND when there is none. */
 int pods_dir_open(const char *root, struct error *err);
-/* The names of the directories in it, sorted, in a: the pods' uids, and whatever else somebody put there. */
+/* The sorted names of the directories in pods/, in a: pod UIDs and directories of other origin. */
 int pods_dir_list(int pods, struct arena *a, struct texts *ret, struct error *err);
 
-/* Anything else in pods/ was not made by an agent, and is left alone: lost+found. */
+/* False for directories that no agent created, such as lost+found: they are never removed. */
 bool pod_uid_is_plausible(const char *name);
 
-/* Removes the directory of one pod once nothing is mounted beneath. Volumes' directories go by rmdir alone: a
- * file that was left in one blocks the removal and is told, instead of being lost. One that is not there is
- * done. `orphaned pod "U" found, but …`; something mounted is ERR_BUSY. */
+/* Removes the directory of one pod if nothing is mounted below it. Volume directories are removed by rmdir
+ * only: a leftover file blocks the removal and is reported instead of lost. A missing directory is a success.
+ * Errors: `orphaned pod "U" found, but …`; ERR_BUSY for a mount. */
 int pod_dir_remove(const struct volume_env *env, const char *pod_uid, struct error *err);
 
 #endif

@@ -1,14 +1,15 @@
-/* The second half of a pod's life: the hook ends what runs, the volumes go, then the directory and the pod.
- */
+/* The second half of a pod's life: the hook stops its containers, the volumes are unmounted, then the
+ * directory and the pod are deleted. */
 #include "node/pod_life_int.h"
 
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutant.h"
 #include "node/node_int.h"
 #include "node/pod_hook.h"
 #include "node/pod_prepare.h"
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 #include "plugins/layout.h"
 
 /* --- Teardown --- */
@@ -23,10 +24,10 @@ void life_enter_teardown(struct node_pod *p)
     if (l->job)
         atomic_store(&l->job->stop, 1);
     if (l->hook)
-        process_cancel(l->hook); /* a setup: nobody needs it any more */
+        process_cancel(l->hook); /* a setup: its result is no longer needed */
 }
 
-/* The state file may have been repaired or removed since. */
+/* The state file may have been repaired or removed meanwhile. */
 static void restore_again(struct node_pod *p, const struct job *j)
 {
     const char *why;
@@ -48,18 +49,18 @@ static void on_files_read(void *ctx, struct job *j, int r, const struct error *e
     if (p->life.has_lost_state)
         restore_again(p, j);
     if (pod && strcmp(pod->uid, p->uid) != 0) {
-        (void)error_set(&why, ERR_INVALID, "'%s' is of the pod with uid '%s'", STATE_POD_NAME, pod->uid);
+        (void)error_set(&why, ERR_INVALID, "'%s' describes another pod, uid '%s'", STATE_POD_NAME, pod->uid);
         pod = object_unref(pod);
     }
     if (!pod && !p->object)
-        log_warn("cannot read what a pod was, its teardown goes by its name", LOG_STR("uid", p->uid),
+        log_warn("cannot read saved pod manifest, hook gets only the pod's names", LOG_STR("uid", p->uid),
                  LOG_ERR(&why));
     p->life.manifest = pod;
-    pod_life_look(p);
+    pod_life_sync(p);
 }
 
-/* For a pod that nobody knows any more, or whose state is not known; false when there is nothing to wait for.
- */
+/* Reads the files of a pod that the server no longer has, or whose state is unknown. False when there is
+ * nothing to wait for. */
 static bool begin_read_files(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
@@ -67,28 +68,29 @@ static bool begin_read_files(struct node_pod *p)
     struct error err = { 0 };
     struct job *j;
 
-    if (l->has_asked || (p->object && !l->has_lost_state) ||
+    if (l->has_read_files || (p->object && !l->has_lost_state) ||
         layout_pod_dir(p->agent->root, p->uid, dir, &err) < 0)
         return false;
-    l->has_asked = true;
+    l->has_read_files = true;
     j = state_file_read_job(dir);
     if (j)
         life_begin_job(p, j, on_files_read);
     return j;
 }
 
-/* Neither the API server nor a file says what the pod was, so the hook cannot be told what to end. */
+/* Neither the API server nor a file describes the pod, so the hook does not know what to stop. */
 static bool has_no_identity(const struct node_pod *p)
 {
     return p->life.has_lost_state && !p->object && !p->life.manifest;
 }
 
-/* Its volumes may be in use: they stay until somebody has looked. The files are read again with each try. */
+/* Keeps the volumes mounted, since they may be in use, until an administrator has acted. The files are read
+ * again with each retry. */
 static void keep_volumes(struct node_pod *p)
 {
-    static const char words[] = "volumes of a deleted pod are kept: neither " STATE_FILE_NAME
-                                " nor " STATE_POD_NAME " can be read, so what runs in it cannot be ended. "
-                                "End it, then remove " STATE_FILE_NAME;
+    static const char words[] = "keeping volumes of deleted pod: neither " STATE_FILE_NAME
+                                " nor " STATE_POD_NAME " can be read, so its containers cannot be stopped. "
+                                "Stop them, then remove " STATE_FILE_NAME;
     const struct node *n = agent_node(p->agent);
     char dir[PATH_MAX];
     struct error err = { 0 };
@@ -99,11 +101,11 @@ static void keep_volumes(struct node_pod *p)
     if (n)
         recorder_event(p->agent->recorder, &n->obj, EVENT_WARNING, "PodStateUnreadable", "%s: %s", dir,
                        words);
-    p->life.has_asked = false;
+    p->life.has_read_files = false;
     life_try_later(p);
 }
 
-/* Should that not be on disk the teardown would come once more, after a restart. */
+/* If this is not written, the teardown is repeated after a restart. */
 static void on_teardown_written(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct node_pod *p = ctx;
@@ -111,8 +113,8 @@ static void on_teardown_written(void *ctx, struct job *j, int r, const struct er
     (void)j;
     p->life.job = NULL;
     if (r < 0)
-        log_warn("cannot write that a pod is torn down, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
-    pod_life_look(p);
+        log_warn("cannot record pod teardown in state file, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
+    pod_life_sync(p);
 }
 
 static void on_teardown_done(void *ctx, const struct process_result *result)
@@ -128,7 +130,7 @@ static void on_teardown_done(void *ctx, const struct process_result *result)
     }
     l->is_set_up = false;
     if (!l->state.root) {
-        pod_life_look(p);
+        pod_life_sync(p);
         return;
     }
     pod_state_mark(&l->state, /* is_ready= */ false, HOOK_TORN_DOWN);
@@ -136,16 +138,19 @@ static void on_teardown_done(void *ctx, const struct process_result *result)
         on_teardown_written(p, NULL, -(int)err.code, &err);
 }
 
-void life_look_at_teardown(struct node_pod *p)
+void life_check_teardown(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
 
     if (life_is_busy(l))
         return;
     if (l->is_set_up && !p->agent->o.hook) {
-        log_warn("a pod was set up by a hook, and there is none now: not torn down", LOG_STR("uid", p->uid));
+        log_warn("pod was set up by a hook and no hook is configured, skipping teardown",
+                 LOG_STR("uid", p->uid));
         l->is_set_up = false;
     }
+    if (l->is_set_up && MUTANT("node-unmounts-before-teardown"))
+        p->life.is_over = true;
     if (l->is_set_up) {
         if (begin_read_files(p))
             return;
@@ -156,16 +161,16 @@ void life_look_at_teardown(struct node_pod *p)
         return;
     }
     if (p->is_known && p->object && !pod_is_terminated(pod_of(p->object))) {
-        log_info("pod's volumes stay: its containers are not reported to have ended",
+        log_info("volumes stay mounted: containers not reported as terminated",
                  LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name));
-        return; /* its status will change */
+        return; /* a change of its status continues */
     }
     l->is_over = true;
     life_set_stage(p, POD_STAGE_CLEANUP);
     if (!pod_is_unmounted(p))
-        log_info("pod waits for its volumes to be taken away", LOG_STR("uid", p->uid));
+        log_info("waiting for volumes to be unmounted", LOG_STR("uid", p->uid));
     agent_touch(p->agent);
-    life_look_at_cleanup(p);
+    life_check_cleanup(p);
 }
 
 /* --- Cleanup --- */
@@ -183,27 +188,27 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
         pod_warn(p, "FailedKillPod", err->msg);
         life_try_later(p);
     }
-    pod_life_look(p);
+    pod_life_sync(p);
 }
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct node_pod *p = ctx;
 
-    if (api_went_well(outcome)) {
-        p->life.is_sent = true; /* the watch tells when it is gone */
+    if (api_write_succeeded(outcome)) {
+        p->life.is_sent = true; /* the watch reports the deletion */
     } else {
-        log_warn("cannot remove a pod that has ended, trying again", LOG_STR("pod", p->object->name),
+        log_warn("cannot delete terminated pod, retrying", LOG_STR("pod", p->object->name),
                  LOG_ERR(&a->error));
         life_try_later(p);
     }
-    pod_life_look(p);
+    pod_life_sync(p);
 }
 
 static void send_delete(struct node_pod *p)
 {
     struct api_write_options w = {
-        .api = agent_api(p->agent),
+        .api = p->agent->api,
         .request = { .verb = CLIENT_DELETE, .has_grace = true, .grace_seconds = 0 },
         .object = p->object,
         .done = on_deleted,
@@ -213,7 +218,7 @@ static void send_delete(struct node_pod *p)
     api_write_start(&p->life.write, &w);
 }
 
-void life_look_at_cleanup(struct node_pod *p)
+void life_check_cleanup(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
     struct job *j;
@@ -222,12 +227,14 @@ void life_look_at_cleanup(struct node_pod *p)
         return;
     if (!p->is_known && pod_is_unmounted(p) && (l->is_clean || l->failures)) {
         if (!l->is_clean)
-            orphans_look(p->agent->orphans); /* who goes on with the directory from here */
+            orphans_scan(p->agent->orphans); /* removes the directory later */
         agent_drop_pod(p);
         return;
     }
     if (timer_is_armed(&l->timer))
         return;
+    if (MUTANT("node-leaves-directories"))
+        l->is_clean = true;
     if (!l->is_clean && pod_is_unmounted(p)) {
         j = pod_remove_new(p);
         if (j)

@@ -1,3 +1,6 @@
+/* Runs the pod hook: builds its environment and standard input from the pod, or from the state file when the
+ * server no longer has the pod. The run time is bounded: a constant for setup, the pod's grace period plus a
+ * constant for teardown. */
 #include "node/pod_hook.h"
 
 #include <ctype.h>
@@ -25,7 +28,7 @@ static const char *volume_variable(struct arena *a, struct str name, struct str 
     return text;
 }
 
-/* The pod's name or namespace; "" when it is not known any more. */
+/* The pod's name or namespace; "" when unknown. */
 static struct str name_of(const struct pod_hook_call *c, const char *key)
 {
     const struct json *d = &c->state->doc;
@@ -57,7 +60,7 @@ static int env_of(const struct pod_hook_call *c, struct arena *a, const char *co
     return arena_check(a, err);
 }
 
-/* What is left of a pod that nobody has. */
+/* The names of a pod that the server no longer has. */
 static int input_of(const struct pod_hook_call *c, struct buf *ret, struct error *err)
 {
     if (c->pod) {

@@ -1,6 +1,6 @@
-/* One function for each stage looks at what there is and takes the next step; everything that was begun ends
- * in another look. So a pod that is deleted in the middle of something is noticed at once, and what is under
- * way is told to end and waited for: a volume is never taken from under a worker or a hook. */
+/* One function per stage examines the pod's state and takes the next step; the end of every asynchronous step
+ * calls pod_life_sync() again. A pod that is deleted in the middle of a step is therefore noticed at once;
+ * the step is cancelled and awaited, so that no volume is unmounted while a worker or a hook uses it. */
 #include "node/pod_life.h"
 
 #include <assert.h>
@@ -8,13 +8,15 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mutant.h"
+#include "base/reach.h"
 #include "node/node_int.h"
 #include "node/pod_hook.h"
 #include "node/pod_life_int.h"
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 #include "plugins/layout.h"
 
-static void look(void *ctx);
+static void life_run_stage(void *ctx);
 static void on_timer(void *ctx);
 
 struct loop *life_loop(const struct node_pod *p)
@@ -24,7 +26,7 @@ struct loop *life_loop(const struct node_pod *p)
 
 static void on_again(void *ctx)
 {
-    pod_tell(ctx);
+    pod_report(ctx);
 }
 
 void pod_life_init(struct node_pod *p)
@@ -34,7 +36,7 @@ void pod_life_init(struct node_pod *p)
     *l = (struct pod_life){ .stage = POD_STAGE_VOLUMES };
     timer_init(&l->timer, life_loop(p), on_timer, p);
     timer_init(&l->again, life_loop(p), on_again, p);
-    deferred_init(&l->look, life_loop(p), look, p);
+    deferred_init(&l->sync, life_loop(p), life_run_stage, p);
     pod_state_init(&l->state);
 }
 
@@ -52,32 +54,32 @@ void pod_life_done(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
 
-    loop_undefer(&l->look);
+    loop_undefer(&l->sync);
     timer_disarm(&l->timer);
     timer_disarm(&l->again);
     api_write_cancel(&l->write);
-    api_write_cancel(&l->room);
+    api_write_cancel(&l->limit_read);
     l->job = job_drop(l->job);
     l->hook = process_drop(l->hook);
     l->manifest = object_unref(l->manifest);
     pod_state_done(&l->state);
     pod_parts_done(&l->parts);
     wait_log_done(&l->wait);
-    free(l->told_words);
+    free(l->reported_cause);
     free(l->missing);
     free(l->message);
-    l->told_words = l->message = l->missing = NULL;
+    l->reported_cause = l->message = l->missing = NULL;
 }
 
-void pod_life_look(struct node_pod *p)
+void pod_life_sync(struct node_pod *p)
 {
-    loop_defer(&p->life.look);
+    loop_defer(&p->life.sync);
 }
 
-/* A teardown too many does no harm; one too few may leave something running. */
+/* A repeated teardown is harmless; a missing one may leave containers running. */
 void pod_life_restore_unreadable(struct node_pod *p, const char *why)
 {
-    log_warn("cannot read the state file of a pod, taking its hook as called", LOG_STR("uid", p->uid),
+    log_warn("cannot read pod state file, assuming that its hook was called", LOG_STR("uid", p->uid),
              LOG_STR("error", why));
     p->life.has_lost_state = p->life.is_set_up = true;
 }
@@ -91,8 +93,11 @@ void pod_life_restore(struct node_pod *p, struct str state)
         pod_life_restore_unreadable(p, err.msg);
         return;
     }
+    if (l->state.hook == HOOK_SET_UP && pod_state_is_of_earlier_boot(&l->state, p->agent->boot_id) &&
+        !MUTANT("node-forgets-boots"))
+        pod_state_mark(&l->state, /* is_ready= */ false, HOOK_SETTING_UP); /* setup is called again */
     l->has_lost_state = false;
-    l->is_set_up = hook_is_owed(l->state.hook);
+    l->is_set_up = hook_is_owed(l->state.hook) && !MUTANT("node-forgets-teardowns");
 }
 
 /* --- Stages --- */
@@ -106,7 +111,7 @@ bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next)
         [POD_STAGE_PREPARE] = TO(VOLUMES) | TO(SETUP) | TO(READY) | TO(TEARDOWN),
         [POD_STAGE_SETUP] = TO(READY) | TO(TEARDOWN),
         [POD_STAGE_READY] = TO(VOLUMES) | TO(TEARDOWN),
-        [POD_STAGE_TEARDOWN] = TO(CLEANUP), /* there is no way back from the end */
+        [POD_STAGE_TEARDOWN] = TO(CLEANUP), /* terminating cannot be undone */
         [POD_STAGE_CLEANUP] = 0,
     };
 
@@ -126,6 +131,7 @@ void life_set_stage(struct node_pod *p, enum pod_stage next)
     assert(pod_stage_may_follow(l->stage, next));
     log_debug("pod's life", LOG_STR("uid", p->uid), LOG_STR("from", names[l->stage]),
               LOG_STR("to", names[next]));
+    reach_move(REACH_NODE_POD, POD_STAGE_COUNT, l->stage, next);
     timer_disarm(&l->timer);
     l->stage = next;
     l->failures = 0;
@@ -144,11 +150,12 @@ void life_try_later(struct node_pod *p)
 
 void life_begin_job(struct node_pod *p, struct job *j, job_done_fn *done)
 {
+    assert(!p->life.job);
     p->life.job = j;
     job_begin(j, p->agent->o.pool, done, p);
 }
 
-/* It runs no longer, or must not. */
+/* The pod has terminated or is being deleted. */
 static bool is_ending(const struct node_pod *p)
 {
     const struct pod *pod = p->object ? pod_of(p->object) : NULL;
@@ -182,7 +189,7 @@ bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
 void life_hook_failed(struct node_pod *p, const struct error *err)
 {
     if (p->life.stage == POD_STAGE_SETUP)
-        pod_say(p, POD_REASON_HOOK_FAILED, err->msg);
+        pod_set_reason(p, POD_REASON_HOOK_FAILED, err->msg);
     pod_warn(p, "FailedPodHook", err->msg);
     life_try_later(p);
 }
@@ -207,9 +214,9 @@ bool life_start_hook(struct node_pod *p, bool is_teardown, process_done_fn done)
     return r == 0;
 }
 
-/* --- What happens --- */
+/* --- Events --- */
 
-static void look(void *ctx)
+static void life_run_stage(void *ctx)
 {
     struct node_pod *p = ctx;
     const struct agent *a = p->agent;
@@ -219,22 +226,22 @@ static void look(void *ctx)
     if (p->life.stage < POD_STAGE_TEARDOWN && is_ending(p))
         life_enter_teardown(p);
     if (p->life.stage < POD_STAGE_TEARDOWN)
-        pod_tell(p);
+        pod_report(p);
     switch (p->life.stage) {
     case POD_STAGE_VOLUMES:
-        life_look_at_volumes(p);
+        life_check_volumes(p);
         break;
-    case POD_STAGE_PREPARE: /* a job or a timer goes on */
+    case POD_STAGE_PREPARE: /* a job or a timer continues */
     case POD_STAGE_SETUP:
         break;
     case POD_STAGE_READY:
-        life_look_at_ready(p);
+        life_check_ready(p);
         break;
     case POD_STAGE_TEARDOWN:
-        life_look_at_teardown(p);
+        life_check_teardown(p);
         break;
     case POD_STAGE_CLEANUP:
-        life_look_at_cleanup(p);
+        life_check_cleanup(p);
         break;
     case POD_STAGE_COUNT:
         assert(!"not a stage");
@@ -259,7 +266,7 @@ static void on_timer(void *ctx)
         break;
     case POD_STAGE_TEARDOWN:
     case POD_STAGE_CLEANUP:
-        pod_life_look(p);
+        pod_life_sync(p);
         break;
     case POD_STAGE_COUNT:
         assert(!"not a stage");

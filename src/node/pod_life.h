@@ -1,24 +1,24 @@
-/* The life of a pod on this node, as far as its volumes are concerned: from the moment its volumes are
- * wanted to the one where nothing of it is left.
+/* The life of a pod on this node, as far as its volumes are concerned: from the first wanted volume to the
+ * removal of its directory.
  *
- *   volumes   they are brought; what keeps them is told in an event when it takes too long
- *   prepare   parts of volumes (subPath) are bound, and the state file is written: pods/UID/berth.json
- *   setup     the hook starts what runs in it; without a hook nothing to do
+ *   volumes   volumes are mounted; an event reports the reason when that takes too long
+ *   prepare   subPath mounts are bound, and the state file pods/UID/berth.json is written
+ *   setup     the hook starts the containers; skipped without a hook
  *   ready     the condition volumes.berth.io/ready is True; back to volumes when a mount is lost
- *   teardown  the pod is being deleted, has ended or is gone: the hook ends what runs; then, and once no
- *             container is reported to run, is_over is set: the volumes may go
- *   cleanup   the volumes are gone: the directory is removed, and the pod, if it is being deleted, too
+ *   teardown  the pod is being deleted, has terminated or no longer exists: the hook stops the containers;
+ *             once no container is reported as running, is_over is set and the volumes may be unmounted
+ *   cleanup   the volumes are unmounted: the directory is removed, and the pod, if it is being deleted
  *
- * All of it can begin anew after a crash: the state file says whether the hook was called. Nothing happens
- * before the directories were read (has_scanned), and nothing to a pod that the server has not told of before
- * all pods are known (has_pods): the agent has every pod looked at when either comes. */
+ * Every stage can be repeated after a crash: the state file records whether the hook was called. Nothing
+ * happens before the directories were read (has_scanned), and pods that the server has not listed are left
+ * unchanged until all pods are listed (has_pods); the agent syncs every pod at both times. */
 #ifndef BERTH_NODE_POD_LIFE_H
 #define BERTH_NODE_POD_LIFE_H
 
 #include "base/error.h"
 #include "base/str.h"
 #include "io/loop.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
 #include "node/state_file.h"
 #include "node/wait_log.h"
 
@@ -26,17 +26,17 @@ struct node_pod;
 struct job;
 struct process;
 
-/* How long volumes may take before the pod's people are told, each time. */
+/* How long volumes may take before an event is recorded, and between two such events. */
 #define POD_WAIT_NS (123 * NS_PER_S)
-/* … and before the pod's condition says so: most are there sooner, and need no word. */
+/* How long before the pod's condition reports the wait: most volumes are mounted earlier. */
 #define POD_WAIT_QUIET_NS (1 * NS_PER_S)
-/* After a failure: from, doubled up to. */
+/* Retry delay after failures: initial value, doubled up to the maximum. */
 #define POD_RETRY_NS (10 * NS_PER_S)
 #define POD_RETRY_NS_MAX (300 * NS_PER_S)
 
-/* A part of a volume (subPath) that is bound for a container. */
+/* A subPath mount of a container. */
 struct pod_part {
-    char *volume; /* as the pod calls it */
+    char *volume; /* its name in the pod */
     char *path;   /* where */
 };
 struct pod_parts {
@@ -58,7 +58,7 @@ bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next);
 
 /* Why the condition volumes.berth.io/ready is as it is: True for the first, False for the others. */
 enum pod_reason {
-    POD_REASON_NONE, /* nothing is to be said yet */
+    POD_REASON_NONE, /* not known yet */
     POD_REASON_READY,
     POD_REASON_WAITING,
     POD_REASON_VOLUMES_FAILED,
@@ -70,53 +70,53 @@ enum pod_reason {
 
 struct pod_life {
     enum pod_stage stage;
-    bool is_over;        /* nothing runs any more: its volumes may be taken away */
-    bool is_set_up;      /* the hook's setup was begun, now or before a restart: its teardown is owed */
-    bool is_clean;       /* its directory is gone */
-    bool is_sent;        /* the server was asked to remove it, and agreed */
-    bool has_asked;      /* its files were read again for the teardown */
+    bool is_over;        /* no container runs: the volumes may be unmounted */
+    bool is_set_up;      /* the hook's setup was started, now or before a restart: a teardown is required */
+    bool is_clean;       /* its directory is removed */
+    bool is_sent;        /* the server accepted the deletion */
+    bool has_read_files; /* its files were read again for the teardown */
     bool has_lost_state; /* its state file cannot be read */
 
     struct job *job; /* prepares, writes, or cleans up; NULL */
     struct process *hook;
-    struct timer timer; /* of the wait for volumes, and of tries after failures */
-    struct deferred look;
-    unsigned failures;   /* in a row, of this stage */
-    uint64_t waiting_ns; /* since when the volumes are waited for */
-    uint32_t containers; /* so many were prepared */
+    struct timer timer; /* of the wait for volumes, and of retries */
+    struct deferred sync;
+    unsigned failures;   /* consecutive, of this stage */
+    uint64_t waiting_ns; /* start of the wait for volumes */
+    uint32_t containers; /* number of prepared containers */
     struct pod_parts parts;
-    char *missing;        /* what was not there when it was prepared, in words; NULL for nothing */
-    bool has_lost_part;   /* one of them was unmounted by another program */
-    uint64_t ready_look;  /* so many looks at the mount table had begun when they were bound: mount_check.h */
-    struct wait_log wait; /* for its volumes */
-    char *told_words;     /* of the last event about volumes that cannot be wanted, */
-    unsigned told_round;  /* and of which of populate's tries */
+    char *missing;           /* missing hostPaths found by the preparation, as a text; NULL for none */
+    bool has_lost_part;      /* a subPath mount was unmounted by another program */
+    uint64_t ready_snapshot; /* snapshots_begun when they were bound: mount_check.h */
+    struct wait_log wait;    /* for its volumes */
+    char *reported_cause;    /* of the last event about volumes that cannot be processed, */
+    unsigned reported_round; /* and the populate round of that event */
 
     struct pod_state state;  /* the state file */
-    struct object *manifest; /* of pod.json, where the pod's object is not known */
+    struct object *manifest; /* from pod.json, when the pod's object is unknown */
 
-    /* What the condition says: pod_tell.c's. */
+    /* The condition, maintained by pod_report.c. */
     enum pod_reason reason;
     char *message;
-    enum pod_reason said; /* the one that the server has */
-    bool has_written;     /* the condition was written by this process */
+    enum pod_reason written_reason; /* the reason that the server has */
+    bool has_written;               /* the condition was written by this process */
     unsigned refusals;
-    struct api_write write; /* of the status, or of the pod's end */
-    struct timer again;     /* the next try to write it */
+    struct api_write write; /* of the status, or the pod's deletion */
+    struct timer again;     /* retry of the write */
 
-    struct api_write room; /* pod_room.c's: of the attachment of */
-    unsigned room_at;      /* the so-manieth volume that waits */
+    struct api_write limit_read; /* pod_capacity.c: reads the attachment of */
+    unsigned limit_volume;       /* the n-th volume that is not attached */
 };
 
 void pod_life_init(struct node_pod *p);
-/* Ends what it has under way and tells nobody. */
+/* Ends everything in progress without calling back. */
 void pod_life_done(struct node_pod *p);
-/* Something of the pod or its volumes changed: looked at once this turn is over. */
-void pod_life_look(struct node_pod *p);
-/* What its state file said before a restart; "" for none. One that is damaged counts as unreadable. */
+/* The pod or one of its volumes changed: runs the stage at the end of this loop iteration. */
+void pod_life_sync(struct node_pod *p);
+/* The text of its state file before a restart; "" for none. An invalid one counts as unreadable. */
 void pod_life_restore(struct node_pod *p, struct str state);
-/* There is a state file that cannot be read: the hook counts as called, so that the volumes stay until its
- * teardown went well. */
+/* The state file exists and cannot be read: the hook counts as called, so that the volumes stay mounted until
+ * its teardown succeeds. */
 void pod_life_restore_unreadable(struct node_pod *p, const char *why);
 
 #endif

@@ -1,7 +1,7 @@
-/* The first half of a pod's life: its volumes are waited for, prepared and handed to the hook.
+/* The first half of a pod's life: its volumes are awaited, prepared and passed to the hook.
  *
- * A wait that is short is not worth a word on the server; one that is long is told again and again, since
- * whoever looks at a pod sees its latest events. */
+ * A short wait is not written to the server; a long one is reported repeatedly, so that the pod's latest
+ * events show it. */
 #include "node/pod_life_int.h"
 
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 #include "node/node_int.h"
 #include "node/pod_hook.h"
 #include "node/pod_prepare.h"
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 
 #define WORDS_BYTES_MAX ((size_t)64 << 10)
-#define NOT_YET "not there yet"
+#define NOT_YET "not ready yet"
 
 /* --- Volumes --- */
 
-static const char *words_of(const struct node_pod *p, const char *cause, struct buf *out)
+static const char *volumes_state_text(const struct node_pod *p, const char *cause, struct buf *out)
 {
-    pod_volumes_words(p, cause, out);
+    pod_write_volumes_state(p, cause, out);
     return out->failed ? cause : buf_cstr(out);
 }
 
@@ -42,8 +42,8 @@ static void log_wait(struct node_pod *p, const char *cause)
     wait_log_begin(&p->life.wait, life_loop(p), "pod", buf_cstr(&name), cause);
 }
 
-/* Told at once, and again when it is something else or was tried anew. */
-static void tell_failure(struct node_pod *p)
+/* Reported at once, and again when the cause changes or after another failed round. */
+static void report_volume_failure(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf cause = BUF_INIT(WORDS_BYTES_MAX);
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
@@ -53,30 +53,30 @@ static void tell_failure(struct node_pod *p)
 
     for (unsigned i = 0; i < p->errors_count; i++)
         buf_addf(&cause, "%s%s", i ? "; " : "", p->errors[i]);
-    words = words_of(p, cause.failed ? "too much to say" : buf_cstr(&cause), &out);
+    words = volumes_state_text(p, cause.failed ? "too many errors to list" : buf_cstr(&cause), &out);
     log_wait(p, words);
-    if (l->told_words && strcmp(l->told_words, words) == 0 && l->told_round == p->failures)
+    if (l->reported_cause && strcmp(l->reported_cause, words) == 0 && l->reported_round == p->failures)
         return;
     copy = strdup(words);
     if (copy) {
-        free(l->told_words);
-        l->told_words = copy;
+        free(l->reported_cause);
+        l->reported_cause = copy;
     }
-    l->told_round = p->failures;
-    pod_say(p, POD_REASON_VOLUMES_FAILED, words);
+    l->reported_round = p->failures;
+    pod_set_reason(p, POD_REASON_VOLUMES_FAILED, words);
     warn_of_volumes(p, words, pod_warn_quietly);
 }
 
 static void enter_prepare(struct node_pod *p);
 
-void life_look_at_volumes(struct node_pod *p)
+void life_check_volumes(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
     struct pod_life *l = &p->life;
     enum volumes_state state = pod_volumes_state(p);
 
     if (l->job)
-        return; /* that the pod is not ready is being written; looked at again then */
+        return; /* the write of the condition is in flight; its end calls this again */
     if (state == VOLUMES_READY) {
         wait_log_end(&l->wait);
         enter_prepare(p);
@@ -87,9 +87,9 @@ void life_look_at_volumes(struct node_pod *p)
         timer_arm_after(&l->timer, POD_WAIT_QUIET_NS);
     }
     if (state == VOLUMES_FAILED)
-        tell_failure(p);
+        report_volume_failure(p);
     else
-        log_wait(p, words_of(p, NOT_YET, &out));
+        log_wait(p, volumes_state_text(p, NOT_YET, &out));
 }
 
 void life_check_wait(struct node_pod *p)
@@ -101,12 +101,12 @@ void life_check_wait(struct node_pod *p)
 
     if (now - l->waiting_ns < POD_WAIT_NS) {
         if (is_waiting)
-            pod_say(p, POD_REASON_WAITING, words_of(p, NOT_YET, &out));
+            pod_set_reason(p, POD_REASON_WAITING, volumes_state_text(p, NOT_YET, &out));
         timer_arm(&l->timer, l->waiting_ns + POD_WAIT_NS);
         return;
     }
     if (is_waiting) {
-        pod_say(p, POD_REASON_WAITING, words_of(p, "context deadline exceeded", &out));
+        pod_set_reason(p, POD_REASON_WAITING, volumes_state_text(p, "context deadline exceeded", &out));
         warn_of_volumes(p, out.failed ? "context deadline exceeded" : buf_cstr(&out), pod_warn);
         life_check_room(p);
     }
@@ -123,7 +123,7 @@ static void leave_ready(struct node_pod *p);
 
 static void prepare_failed(struct node_pod *p, const struct error *err)
 {
-    pod_say(p, POD_REASON_PREPARE_FAILED, err->msg);
+    pod_set_reason(p, POD_REASON_PREPARE_FAILED, err->msg);
     pod_warn(p, "Failed", err->msg);
     life_try_later(p);
 }
@@ -134,12 +134,12 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
 
     p->life.job = NULL;
     if (p->life.stage != POD_STAGE_PREPARE) {
-        pod_life_look(p); /* its end has waited for this */
+        pod_life_sync(p); /* its termination waited for this */
         return;
     }
     if (r < 0) {
         if (pod_prepare_detail(j)[0])
-            log_warn("cannot prepare a pod", LOG_STR("pod", p->object->name),
+            log_warn("cannot prepare pod", LOG_STR("pod", p->object->name),
                      LOG_STR("error", pod_prepare_detail(j)));
         prepare_failed(p, err);
         return;
@@ -147,20 +147,24 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
     pod_prepare_take_state(j, &p->life.state);
     p->life.has_lost_state = false;
     free(p->life.missing);
-    p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not told */
+    p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not reported */
     if (!pod_prepare_take_parts(j, &p->life.parts))
-        log_warn("parts of volumes not watched: no memory", LOG_STR("pod", p->object->name));
+        log_warn("cannot watch subPath mounts: out of memory", LOG_STR("pod", p->object->name));
     p->life.has_lost_part = false;
-    p->life.ready_look = p->agent->looks_begun;
+    p->life.ready_snapshot = p->agent->snapshots_begun;
     p->life.is_set_up = hook_is_owed(p->life.state.hook);
-    if (p->life.state.hook == HOOK_SETTING_UP && p->agent->o.hook)
-        enter_setup(p);
-    else
+    if (p->life.state.hook != HOOK_SETTING_UP || !p->agent->o.hook) {
         enter_ready(p);
+    } else if (pod_volumes_state(p) == VOLUMES_READY) {
+        enter_setup(p);
+    } else { /* a mount was lost during the preparation */
+        life_set_stage(p, POD_STAGE_VOLUMES);
+        life_check_volumes(p);
+    }
 }
 
-/* The hook's state that the file gets before it is called: from then on its teardown is owed, whatever
- * happens. */
+/* The hook state that is written before the hook is called: from then on a teardown is required in any
+ * case. */
 static enum hook_state next_hook_state(const struct node_pod *p)
 {
     enum hook_state now = p->life.state.hook;
@@ -190,14 +194,14 @@ static void enter_prepare(struct node_pod *p)
     begin_prepare(p);
 }
 
-/* A volume may have gone again since the last try. */
+/* A volume may have been lost since the last attempt. */
 void life_prepare_again(struct node_pod *p)
 {
     if (pod_volumes_state(p) == VOLUMES_READY) {
         begin_prepare(p);
     } else {
         life_set_stage(p, POD_STAGE_VOLUMES);
-        life_look_at_volumes(p);
+        life_check_volumes(p);
     }
 }
 
@@ -208,7 +212,7 @@ static void on_setup_written(void *ctx, struct job *j, int r, const struct error
     (void)j;
     p->life.job = NULL;
     if (p->life.stage != POD_STAGE_SETUP)
-        pod_life_look(p);
+        pod_life_sync(p);
     else if (r < 0)
         life_hook_failed(p, err);
     else
@@ -235,7 +239,7 @@ static void on_setup_done(void *ctx, const struct process_result *result)
 
     p->life.hook = NULL;
     if (p->life.stage != POD_STAGE_SETUP) {
-        pod_life_look(p);
+        pod_life_sync(p);
         return;
     }
     if (r < 0) {
@@ -257,11 +261,11 @@ static void enter_setup(struct node_pod *p)
 static void enter_ready(struct node_pod *p)
 {
     life_set_stage(p, POD_STAGE_READY);
-    if (pod_volumes_state(p) != VOLUMES_READY) { /* one was lost while it was prepared */
+    if (pod_volumes_state(p) != VOLUMES_READY) { /* a mount was lost during the preparation */
         leave_ready(p);
         return;
     }
-    pod_say(p, POD_REASON_READY, p->life.missing ? p->life.missing : "");
+    pod_set_reason(p, POD_REASON_READY, p->life.missing ? p->life.missing : "");
 }
 
 static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)
@@ -271,30 +275,32 @@ static void on_unready_written(void *ctx, struct job *j, int r, const struct err
     (void)j;
     p->life.job = NULL;
     if (r < 0)
-        log_warn("cannot write that a pod is not ready, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
-    pod_life_look(p);
+        log_warn("cannot record in state file that pod is not ready, ignoring", LOG_STR("uid", p->uid),
+                 LOG_ERR(err));
+    pod_life_sync(p);
 }
 
-/* A mount was lost: its volume is brought again, then all is prepared again. The hook is not called: what
- * runs has mounts of its own. */
+/* A mount was lost: its volume is mounted again, then the pod is prepared again. The hook is not called:
+ * running containers have their own mounts. */
 static void leave_ready(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
     struct error err = { 0 };
 
     life_set_stage(p, POD_STAGE_VOLUMES);
-    pod_say(p, POD_REASON_WAITING, words_of(p, "a mount was taken away by another program", &out));
+    pod_set_reason(p, POD_REASON_WAITING,
+                   volumes_state_text(p, "a mount was unmounted by another program", &out));
     pod_state_mark(&p->life.state, /* is_ready= */ false, p->life.state.hook);
     if (!life_begin_write(p, on_unready_written, &err))
         on_unready_written(p, NULL, -(int)err.code, &err);
 }
 
-/* A container may be added to a pod that runs: it finds its volumes in the state file. */
-void life_look_at_ready(struct node_pod *p)
+/* An ephemeral container may be added to a running pod: its volumes are added to the state file. */
+void life_check_ready(struct node_pod *p)
 {
     if (pod_of(p->object)->containers_count != p->life.containers) {
         life_set_stage(p, POD_STAGE_VOLUMES);
-        life_look_at_volumes(p);
+        life_check_volumes(p);
     } else if (p->life.has_lost_part || pod_volumes_state(p) != VOLUMES_READY) {
         leave_ready(p);
     }

@@ -1,7 +1,7 @@
-/* The pods of this node as the server tells of them: their records in the world, from the first news to the
- * last. */
+/* Tracks the pods of this node: their records, from the first watch event to the last. */
 #include "node/node_int.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,12 +57,13 @@ void agent_drop_pod(struct node_pod *p)
 
     if (p->is_known || !TAILQ_EMPTY(&p->mounts))
         return;
-    contents_drop_pod(a->contents, p->uid);
+    assert(agent_pod(a, p->uid) == p);
+    volume_sources_drop_pod(a->contents, p->uid);
     (void)omap_remove(&a->world.pods, /* rank= */ 0, p);
     pod_free(p);
 }
 
-/* Every pod had its first round, or is over and has none: what none of them wants is wanted by nobody. */
+/* Every pod had its first round, or has terminated: the desired state is complete. */
 void pods_check_known(struct agent *a)
 {
     struct omap_cursor at;
@@ -70,18 +71,18 @@ void pods_check_known(struct agent *a)
     if (a->has_pods || !a->has_scanned || !informer_is_synced(a->pods))
         return;
     for (const struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        if (p->is_known && !p->had_round && !p->life.is_over) /* one that is over wants nothing */
+        if (p->is_known && !p->had_round && !p->life.is_over) /* a terminated pod wants no volumes */
             return;
     a->has_pods = true;
     log_debug("pods of this node listed", LOG_UINT("pods", informer_count(a->pods)));
     for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
-        pod_life_look(p);
+        pod_life_sync(p);
     orphans_start(a->orphans);
     if (a->static_pods)
         static_pods_start(a->static_pods);
 }
 
-/* Everything that is wanted of a pod that is over is wanted no more. */
+/* Removes all mounts of terminated pods from the desired state. */
 void pods_unwant_over(struct agent *a)
 {
     struct omap_cursor at;
@@ -95,7 +96,7 @@ void pods_unwant_over(struct agent *a)
     }
 }
 
-/* What of a pod's object concerns its volumes: its status alone does not. */
+/* True when the change of the pod's object affects its volumes; a change of its status does not. */
 static bool pod_differs(const struct object *old, const struct object *new)
 {
     const struct pod *a = pod_of(old), *b = pod_of(new);
@@ -105,13 +106,13 @@ static bool pod_differs(const struct object *old, const struct object *new)
            !kvs_equal(&old->labels, &new->labels) || !kvs_equal(&old->annotations, &new->annotations);
 }
 
-static void pod_hear(struct agent *a, const struct object *o)
+static void pod_observe(struct agent *a, const struct object *o)
 {
     struct node_pod *p = agent_add_pod(a, o->uid);
     bool is_new;
 
     if (!p) {
-        log_error("a pod is passed over: no memory", LOG_STR("pod", o->name));
+        log_error("skipping pod: out of memory", LOG_STR("pod", o->name));
         return;
     }
     is_new = !p->object || !p->is_known || pod_differs(p->object, o);
@@ -120,7 +121,7 @@ static void pod_hear(struct agent *a, const struct object *o)
     p->is_known = true;
     if (is_new)
         populate_pod(p);
-    pod_life_look(p);
+    pod_life_sync(p);
     agent_touch(a);
 }
 
@@ -131,21 +132,21 @@ static void pod_lose(struct agent *a, const struct object *o)
     if (!p)
         return;
     p->is_known = false;
-    pod_life_look(p);
+    pod_life_sync(p);
     agent_touch(a);
 }
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 {
     (void)is_initial;
-    pod_hear(ctx, o);
+    pod_observe(ctx, o);
 }
 
 static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
 {
     if (strcmp(old->uid, o->uid) != 0)
         pod_lose(ctx, old);
-    pod_hear(ctx, o);
+    pod_observe(ctx, o);
 }
 
 static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)

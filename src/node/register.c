@@ -1,11 +1,11 @@
-/* One write at a time: the Node is adopted (its labels and annotations, or all of it where there is none),
- * then its status follows. Every write reads the server first and decides on what it reads
- * (machinery/write.h), and carries uid and version of that: a write that the network kept and delivers late
- * changes nothing, or a list of volumes that is long acknowledged would shrink again under mounted volumes.
+/* Writes the Node, one request at a time: the Node is adopted (labels and annotations) or created, then its
+ * status is written. Every write reads the server's version first and decides on that
+ * (machinery/api_write.h), and is conditional on its uid and version: a request that the network delivers
+ * late fails instead of removing acknowledged volumes from volumesInUse while they are mounted.
  *
- * A status is written when the agent's state is not what the server last answered, and five minutes after the
- * last one. What others changed in it is put right too, but not at once: two agents of one name, or a server
- * that alters what it is given, are to cost a write each ten seconds and no more. */
+ * The status is written when the agent's state differs from the server's last response, and five minutes
+ * after the last write. Changes by other clients are corrected, too, but with a delay: two agents with the
+ * same name, or a server that modifies what it stores, cost at most one write per ten seconds. */
 #include "node/register.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
 #include "node/node_lease.h"
 #include "node/node_status.h"
 #include "node/register_int.h"
@@ -31,30 +31,32 @@ struct registration {
     struct registration_options o;
     char *name;
     char *root;
-    struct node_facts facts; /* read at the start, and with each heartbeat */
-    struct job *reading;     /* them anew; NULL */
+    struct machine_info facts; /* read at start and with each heartbeat */
+    struct job *reading;       /* the job that reads it again; NULL */
     struct node_lease *lease;
     struct rng rng;
     struct informer_handler on_self;
+    struct api api;
     struct api_write write;
-    enum registration_step step; /* of the write under way */
+    enum registration_step step; /* of the write in flight */
     struct deferred look;
-    struct timer beat;   /* the next status without a cause */
-    struct timer limits; /* the next look at what plugins can have */
-    struct timer retry;  /* armed: nothing is tried before */
+    struct timer beat;   /* the next periodic status */
+    struct timer limits; /* the next check of the plugins' volume limits */
+    struct timer retry;  /* armed: no write before it expires */
     struct patience patience;
-    struct object *node; /* as the server last answered, labels in order; NULL: not registered */
+    struct object *node; /* the server's last response, labels sorted; NULL: not registered */
     uint64_t written_ns; /* the last status */
     bool is_started;
-    bool has_sent;   /* this write was needed */
-    bool is_due;     /* a status is to be written, whatever it says */
+    bool has_sent;   /* this write sent a request */
+    bool is_due;     /* a status has to be written even if it is unchanged */
     bool is_changed; /* reported since the last decision */
-    bool is_other;   /* the machine is, since then */
+    bool is_other;   /* the machine information changed since then */
+    bool is_early;   /* no Node exists, and the volumes in use are not known yet */
 };
 
 static void start_step(struct registration *r, enum registration_step step);
 
-/* --- Patience --- */
+/* --- Retries --- */
 
 void patience_init(struct patience *p, uint64_t seed)
 {
@@ -84,61 +86,70 @@ void patience_end(struct patience *p, const char *what, const char *node)
     p->last.msg[0] = '\0';
 }
 
-/* --- What is to stand there --- */
+/* --- Desired state --- */
 
-/* A wish and what it borrows. */
-struct asked {
-    struct node_wish wish;
+/* The desired status and the memory it refers to. */
+struct collected_status {
+    struct desired_node desired;
     struct arena arena;
     struct texts in_use;
     struct amounts limits;
-    struct error trouble;
+    struct error not_ready_reason;
 };
 
-static void asked_done(struct asked *a)
+static void collected_status_done(struct collected_status *a)
 {
     arena_done(&a->arena);
 }
 
-static void ask(const struct registration *r, struct asked *ret)
+static void collect_status(const struct registration *r, struct collected_status *ret)
 {
-    *ret = (struct asked){
-        .wish = { .name = r->name,
-                  .facts = &r->facts,
-                  .attaches_itself = r->o.attaches_itself,
-                  .cannot_mount = r->o.cannot_mount,
-                  .now = timestamp_of_ns(clock_real_ns(r->o.part.clock)) },
+    *ret = (struct collected_status){
+        .desired = { .name = r->name,
+                     .facts = &r->facts,
+                     .attaches_itself = r->o.attaches_itself,
+                     .cannot_mount = r->o.cannot_mount,
+                     .now = timestamp_of_ns(clock_real_ns(r->o.part.clock)) },
         .arena = ARENA_INIT(IN_USE_BYTES_MAX),
     };
     if (r->o.in_use(r->o.ctx, &ret->arena, &ret->in_use) && !ret->arena.failed)
-        ret->wish.in_use = &ret->in_use;
-    if (r->o.is_ready(r->o.ctx, &ret->trouble) < 0)
-        ret->wish.trouble = ret->trouble.msg;
+        ret->desired.in_use = &ret->in_use;
+    if (r->o.is_ready(r->o.ctx, &ret->not_ready_reason) < 0)
+        ret->desired.not_ready_reason = ret->not_ready_reason.msg;
     if (r->o.unknown_mounts)
-        ret->wish.unknown_mounts = r->o.unknown_mounts(r->o.ctx);
+        ret->desired.unknown_mounts = r->o.unknown_mounts(r->o.ctx);
     if (r->o.limits) {
         r->o.limits(r->o.ctx, &ret->arena, &ret->limits);
-        ret->wish.limits = ret->arena.failed ? NULL : &ret->limits;
+        ret->desired.limits = ret->arena.failed ? NULL : &ret->limits;
     }
     if (r->o.broken_plugins)
-        ret->wish.broken_plugins = r->o.broken_plugins(r->o.ctx);
+        ret->desired.broken_plugins = r->o.broken_plugins(r->o.ctx);
 }
 
-/* The wish without what the agent says of itself: for labels, annotations and what the machine is. */
-static struct node_wish wish_for_machine(const struct registration *r)
+static bool knows_in_use(const struct registration *r)
 {
-    return (struct node_wish){ .name = r->name, .facts = &r->facts, .attaches_itself = r->o.attaches_itself };
+    _cleanup_(collected_status_done) struct collected_status a = { 0 };
+
+    collect_status(r, &a);
+    return a.desired.in_use;
+}
+
+/* The desired Node without the agent's state: for labels, annotations and machine information. */
+static struct desired_node desired_for_machine(const struct registration *r)
+{
+    return (
+        struct desired_node){ .name = r->name, .facts = &r->facts, .attaches_itself = r->o.attaches_itself };
 }
 
 static bool state_is_right(const struct registration *r)
 {
-    _cleanup_(asked_done) struct asked a = { 0 };
+    _cleanup_(collected_status_done) struct collected_status a = { 0 };
 
-    ask(r, &a);
-    return node_state_is_right(&a.wish, node_of(r->node));
+    collect_status(r, &a);
+    return node_state_is_current(&a.desired, node_of(r->node));
 }
 
-/* --- The Node as it is known --- */
+/* --- Known state of the Node --- */
 
 static bool is_ours(const struct registration *r, const struct object *o)
 {
@@ -153,9 +164,10 @@ static void set_node(struct registration *r, const struct object *o)
     r->node = taken;
 }
 
-/* It is gone, or another one under its name: all begins anew. */
+/* The Node was deleted or replaced: registration starts again. */
 static void lose_node(struct registration *r)
 {
+    r->o.withdrawing(r->o.ctx, (struct texts){ 0 });
     if (r->step == STEP_STATUS)
         api_write_cancel(&r->write);
     timer_disarm(&r->beat);
@@ -165,7 +177,7 @@ static void lose_node(struct registration *r)
     loop_defer(&r->look);
 }
 
-/* At this moment, or when the next heartbeat is due. */
+/* Now, or when the next heartbeat is due. */
 static void arm_beat(struct registration *r, uint64_t at_ns)
 {
     uint64_t last_ns = r->written_ns + STATUS_PERIOD_NS;
@@ -173,21 +185,21 @@ static void arm_beat(struct registration *r, uint64_t at_ns)
     timer_arm(&r->beat, at_ns < last_ns ? at_ns : last_ns);
 }
 
-/* What cannot be read now is what it was. */
+/* After a failure the old information is kept. */
 static void on_facts(void *ctx, struct job *j, int result, const struct error *err)
 {
     struct registration *r = ctx;
-    struct node_wish wish = wish_for_machine(r);
+    struct desired_node desired = desired_for_machine(r);
 
     r->reading = NULL;
     if (result < 0) {
-        log_warn("node's facts not read", LOG_STR("node", r->name), LOG_ERR(err));
+        log_warn("node status keeps old machine information", LOG_STR("node", r->name), LOG_ERR(err));
         return;
     }
-    r->facts = *node_facts_of(j);
-    if (!r->node || node_facts_are_right(&wish, node_of(r->node)))
+    r->facts = *machine_info_of(j);
+    if (!r->node || node_info_is_current(&desired, node_of(r->node)))
         return;
-    r->is_other = true; /* not due: the write under way would make that undone */
+    r->is_other = true; /* not is_due: the write in flight would reset it */
     loop_defer(&r->look);
 }
 
@@ -196,12 +208,12 @@ static void on_beat(void *ctx)
     struct registration *r = ctx;
 
     if (!r->reading && loop_now_ns(r->o.part.loop) >= r->written_ns + STATUS_PERIOD_NS)
-        r->reading = node_facts_begin(r->root, r->o.pool, on_facts, r);
+        r->reading = machine_info_begin(r->root, r->o.pool, on_facts, r);
     r->is_due = true;
     loop_defer(&r->look);
 }
 
-/* A driver that was installed is asked by this look, and its answer seen by the next. */
+/* This check queries newly installed drivers; the next one sees their answers. */
 static void on_limits(void *ctx)
 {
     struct registration *r = ctx;
@@ -210,10 +222,12 @@ static void on_limits(void *ctx)
     registration_report(r);
 }
 
-/* --- What the server says unasked --- */
+/* --- Watch events --- */
 
-static void on_seen(struct registration *r, const struct object *o)
+static void on_upsert(void *ctx, const struct object *o)
 {
+    struct registration *r = ctx;
+
     if (!r->node)
         return;
     if (!is_ours(r, o)) {
@@ -225,75 +239,67 @@ static void on_seen(struct registration *r, const struct object *o)
     }
 }
 
-static void on_add(void *ctx, const struct object *o, bool is_initial)
-{
-    (void)is_initial;
-    on_seen(ctx, o);
-}
-
-static void on_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_seen(ctx, o);
-}
-
-static void on_delete(void *ctx, const struct object *o, bool is_final_unknown)
+static void on_removed(void *ctx, const struct object *o)
 {
     struct registration *r = ctx;
 
-    (void)is_final_unknown;
     if (is_ours(r, o))
         lose_node(r);
 }
 
-/* --- Deciding what to write --- */
+/* --- Decisions --- */
 
-static enum api_verdict decide_adopt(void *ctx, const struct object *now, struct buf *body, struct error *err)
-{
-    struct node_wish wish = wish_for_machine(ctx);
-
-    if (node_meta_is_right(&wish, now))
-        return API_AS_IT_IS;
-    return node_write_meta_patch(&wish, now, body, err) < 0 ? API_REFUSE : API_SEND;
-}
-
-/* One that came meanwhile is adopted, in a write of its own. */
-static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
+static enum api_decision decide_adopt(void *ctx, const struct object *now, struct buf *body,
                                       struct error *err)
 {
-    _cleanup_(asked_done) struct asked a = { 0 };
+    struct desired_node desired = desired_for_machine(ctx);
+
+    if (node_meta_is_current(&desired, now))
+        return API_AS_IT_IS;
+    return api_decision_of(node_write_meta_patch(&desired, now, body, err));
+}
+
+/* A Node that was created meanwhile is adopted in a second write. */
+static enum api_decision decide_create(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
+{
+    const struct registration *r = ctx;
+    _cleanup_(collected_status_done) struct collected_status a = { 0 };
 
     (void)err;
     if (now)
         return API_AS_IT_IS;
-    ask(ctx, &a);
-    node_write_new(&a.wish, body);
+    collect_status(r, &a);
+    r->o.withdrawing(r->o.ctx, a.in_use);
+    node_write_new(&a.desired, body);
     return API_SEND;
 }
 
-static enum api_verdict decide_status(void *ctx, const struct object *now, struct buf *body,
-                                      struct error *err)
+static enum api_decision decide_status(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
 {
     struct registration *r = ctx;
-    _cleanup_(asked_done) struct asked a = { 0 };
+    _cleanup_(collected_status_done) struct collected_status a = { 0 };
 
     if (!is_ours(r, now)) {
         (void)error_set(err, ERR_NOT_FOUND, "the Node was replaced");
         return API_REFUSE;
     }
-    ask(r, &a);
+    collect_status(r, &a);
     r->is_changed = r->is_other = false;
-    if (!r->is_due && node_state_is_right(&a.wish, node_of(now)) &&
-        node_facts_are_right(&a.wish, node_of(now)))
+    if (!r->is_due && node_state_is_current(&a.desired, node_of(now)) &&
+        node_info_is_current(&a.desired, node_of(now)))
         return API_AS_IT_IS;
     r->has_sent = true;
-    return node_write_status_patch(&a.wish, node_of(now), body, err) < 0 ? API_REFUSE : API_SEND;
+    if (a.desired.in_use)
+        r->o.withdrawing(r->o.ctx, a.in_use);
+    return api_decision_of(node_write_status_patch(&a.desired, node_of(now), body, err));
 }
 
 /* --- After a write --- */
 
-/* What the server has in use is told each time it is known to be what the agent asks for or waits for. */
-static void tell(struct registration *r)
+/* Reports the server's volumesInUse whenever it matches what the agent requested or waits for. */
+static void notify_reported(struct registration *r)
 {
     _cleanup_(object_unref_p) struct object *held = object_ref(r->node);
 
@@ -302,9 +308,9 @@ static void tell(struct registration *r)
 
 static void after_meta(struct registration *r, const struct object *o)
 {
-    struct node_wish wish = wish_for_machine(r);
+    struct desired_node desired = desired_for_machine(r);
 
-    if (!node_meta_is_right(&wish, o)) {
+    if (!node_meta_is_current(&desired, o)) {
         start_step(r, STEP_ADOPT);
         return;
     }
@@ -316,8 +322,8 @@ static void after_meta(struct registration *r, const struct object *o)
     loop_defer(&r->look);
 }
 
-/* A status that is not what was asked for although nothing was reported since is not written again at once.
- */
+/* A status that differs from the requested one although nothing was reported since is not rewritten at
+ * once. */
 static void after_status(struct registration *r, const struct object *o)
 {
     uint64_t now_ns = loop_now_ns(r->o.part.loop);
@@ -328,23 +334,23 @@ static void after_status(struct registration *r, const struct object *o)
         r->is_due = false;
         r->written_ns = now_ns;
     }
-    patience_end(&r->patience, "node's status written again", r->name);
+    patience_end(&r->patience, "node status written again", r->name);
     node_lease_keep(r->lease, o->uid);
     arm_beat(r, now_ns + (is_waiting || state_is_right(r) ? STATUS_PERIOD_NS : CORRECTION_NS));
     informer_observe(r->o.self, o);
     if (r->node)
-        tell(r);
+        notify_reported(r);
     if (is_waiting || r->is_other)
         loop_defer(&r->look);
 }
 
-/* From a refusal on, everything is looked at anew: whether it took effect is not known. */
+/* After a failed request everything is read again: whether it took effect is unknown. */
 static void after_failure(struct registration *r, const struct client_answer *a)
 {
     static const char *const what[] = {
-        [STEP_ADOPT] = "node not registered",
-        [STEP_CREATE] = "node not registered",
-        [STEP_STATUS] = "node's status not written",
+        [STEP_ADOPT] = "cannot register node",
+        [STEP_CREATE] = "cannot register node",
+        [STEP_STATUS] = "cannot write node status",
     };
 
     r->is_due = true;
@@ -353,13 +359,22 @@ static void after_failure(struct registration *r, const struct client_answer *a)
     timer_arm_after(&r->retry, patience_fail(&r->patience, what[r->step], r->name, &a->error));
 }
 
+/* Not before it is known what is in use: a Node that does not say so would let the controllers detach what
+ * was mounted before this agent started. */
+static void create_node(struct registration *r)
+{
+    r->is_early = !knows_in_use(r);
+    if (!r->is_early)
+        start_step(r, STEP_CREATE);
+}
+
 static void on_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct registration *r = ctx;
 
     if (r->step == STEP_ADOPT && a->r == -ERR_NOT_FOUND)
-        start_step(r, STEP_CREATE);
-    else if (!api_went_well(outcome))
+        create_node(r);
+    else if (!api_write_succeeded(outcome))
         after_failure(r, a);
     else if (r->step == STEP_STATUS)
         after_status(r, a->object);
@@ -374,15 +389,13 @@ static void start_step(struct registration *r, enum registration_step step)
         [STEP_CREATE] = decide_create,
         [STEP_STATUS] = decide_status,
     };
-    struct api_write_options o = { .api = { .client = r->o.part.client,
-                                            .loop = r->o.part.loop,
-                                            .manager = NODE_FIELD_MANAGER,
-                                            .rng = &r->rng },
+    struct api_write_options o = { .api = r->api,
                                    .patience = API_FEW_FAST,
                                    .request = { .verb = step == STEP_CREATE ? CLIENT_CREATE : CLIENT_PATCH,
                                                 .kind = kind_info(KIND_NODE),
                                                 .name = r->name },
                                    .decide = decides[step],
+                                   .step = API_STEP_NODE,
                                    .done = on_written,
                                    .ctx = r };
 
@@ -395,21 +408,22 @@ static void start_step(struct registration *r, enum registration_step step)
     api_write_start(&r->write, &o);
 }
 
-/* --- The next thing to do --- */
+/* --- Next step --- */
 
-static void on_look(void *ctx)
+static void on_sync_due(void *ctx)
 {
     struct registration *r = ctx;
 
-    if (!r->is_started || api_write_is_active(&r->write) || timer_is_armed(&r->retry))
-        return;
+    if (!r->is_started || api_write_is_active(&r->write) || timer_is_armed(&r->retry) ||
+        (r->is_early && !knows_in_use(r)))
+        return; /* what is to come looks again */
     if (!r->node) {
         start_step(r, STEP_ADOPT);
     } else if (r->is_due || r->is_other || (r->is_changed && !state_is_right(r))) {
         start_step(r, STEP_STATUS);
     } else if (r->is_changed) {
         r->is_changed = false;
-        tell(r);
+        notify_reported(r);
     }
 }
 
@@ -424,7 +438,7 @@ bool registration_is_done(const struct registration *r)
     return r->node != NULL;
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
 static int registration_init(struct registration *r, const struct registration_options *o, struct error *err)
 {
@@ -432,17 +446,20 @@ static int registration_init(struct registration *r, const struct registration_o
 
     r->o = *o;
     r->is_due = true;
-    rng_init(&r->rng, part_seed(&o->part, "registration"));
-    patience_init(&r->patience, part_seed(&o->part, "registration's patience"));
-    deferred_init(&r->look, o->part.loop, on_look, r);
+    rng_init(&r->rng, component_seed(&o->part, "registration"));
+    patience_init(&r->patience, component_seed(&o->part, "registration's patience"));
+    deferred_init(&r->look, o->part.loop, on_sync_due, r);
     timer_init(&r->beat, o->part.loop, on_beat, r);
-    timer_init(&r->retry, o->part.loop, on_look, r);
+    timer_init(&r->retry, o->part.loop, on_sync_due, r);
     timer_init(&r->limits, o->part.loop, on_limits, r);
     r->name = strdup(o->name);
     r->root = strdup(o->root);
     if (!r->name || !r->root)
         return error_no_memory(err);
-    e = node_facts_read(o->root, &r->facts, err);
+    e = component_api(&o->part, NODE_FIELD_MANAGER, &r->api, err);
+    r->api.rng = &r->rng;
+    if (e == 0)
+        e = machine_info_read(o->root, &r->facts, err);
     return e < 0 ? e : node_lease_new(&o->part, r->name, &r->lease, err);
 }
 
@@ -467,9 +484,7 @@ void registration_start(struct registration *r)
 {
     assert(!r->is_started);
     r->is_started = true;
-    r->on_self = (struct informer_handler){
-        .on_add = on_add, .on_update = on_update, .on_delete = on_delete, .ctx = r
-    };
+    r->on_self = (struct informer_handler){ .on_upsert = on_upsert, .on_removed = on_removed, .ctx = r };
     informer_add_handler(r->o.self, &r->on_self);
     loop_defer(&r->look);
     if (r->o.limits)

@@ -1,4 +1,4 @@
-/* What the files of the registration share. */
+/* Shared by the files of the registration. */
 #ifndef BERTH_NODE_REGISTER_INT_H
 #define BERTH_NODE_REGISTER_INT_H
 
@@ -7,17 +7,17 @@
 #include "base/error.h"
 #include "base/rng.h"
 
-/* Delays after failures, and one line in the log for each reason, not for each failure. */
+/* Retry delays, and log lines that are written once per reason instead of once per failure. */
 struct patience {
     struct rng rng;
-    unsigned failures; /* in a row */
-    struct error last; /* what was logged; "" for nothing */
+    unsigned failures; /* consecutive */
+    struct error last; /* the error that was logged; "" for none */
 };
 
 void patience_init(struct patience *p, uint64_t seed);
-/* How long to wait before the next try. */
+/* Returns the delay before the next attempt. */
 uint64_t patience_fail(struct patience *p, const char *what, const char *node, const struct error *e);
-/* It worked: said when it had not before. */
+/* The request succeeded: logged if it had failed before. */
 void patience_end(struct patience *p, const char *what, const char *node);
 
 #endif

@@ -1,3 +1,5 @@
+/* Reads and writes the pod state file and pod.json. Both are replaced atomically. Files are opened without
+ * following symbolic links, with bounded sizes, on workers. */
 #include "node/state_file.h"
 
 #include <fcntl.h>
@@ -86,13 +88,13 @@ static json_ref mount_item(struct json *d, const struct state_mount *m)
     return v;
 }
 
-static json_ref device_item(struct json *d, const struct state_device *x)
+static json_ref device_item(struct json *d, const struct state_device *device)
 {
     json_ref v = json_new_object(d);
 
-    json_set_string(d, v, "path", x->path);
-    json_set_string(d, v, "hostPath", x->host_path);
-    json_set_string(d, v, "permissions", x->permissions);
+    json_set_string(d, v, "path", device->path);
+    json_set_string(d, v, "hostPath", device->host_path);
+    json_set_string(d, v, "permissions", device->permissions);
     return v;
 }
 
@@ -128,6 +130,8 @@ int pod_state_build(struct pod_state *s, const struct state_parts *p, enum hook_
     s->root = json_new_object(d);
     json_set(d, s->root, "pod", pod_member(d, p->pod));
     pod_state_mark(s, /* is_ready= */ true, hook);
+    if (hook != HOOK_NONE && p->boot_id[0])
+        json_set_string(d, s->root, "bootID", p->boot_id);
     volumes = json_new_array(d);
     for (uint32_t i = 0; i < p->volumes_count; i++)
         json_append(d, volumes, volume_item(d, &p->volumes[i]));
@@ -166,11 +170,18 @@ int pod_state_parse(struct pod_state *s, struct str text, struct error *err)
     hook = name_index(json_get_text(&s->doc, root, "hook"), hook_state_names, HOOK_STATE_COUNT, -1);
     if (hook < 0) {
         pod_state_clear(s);
-        return error_set(err, ERR_INVALID, "it does not say how far the hook has come");
+        return error_set(err, ERR_INVALID, "unknown or missing hook state");
     }
     s->root = root;
     s->hook = (enum hook_state)hook;
     return 0;
+}
+
+bool pod_state_is_of_earlier_boot(const struct pod_state *s, const char *boot_id)
+{
+    struct str written = json_get_text(&s->doc, s->root, "bootID"); /* "": written by an older agent */
+
+    return written.len > 0 && boot_id[0] && !str_is(written, boot_id);
 }
 
 /* --- Files --- */
@@ -179,7 +190,7 @@ static int path_in(const char *dir, const char *name, char ret[PATH_MAX], struct
 {
     int n = snprintf(ret, PATH_MAX, "%s/%s", dir, name);
 
-    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_TOO_LARGE, "'%s/%s' is too long", dir, name) : 0;
+    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_TOO_LARGE, "path '%s/%s' is too long", dir, name) : 0;
 }
 
 int state_file_write(const char *pod_dir, struct str state, const struct object *pod, struct error *err)
@@ -199,11 +210,11 @@ int state_file_write(const char *pod_dir, struct str state, const struct object 
     return r;
 }
 
-/* A pod's files are its own: no link is followed, and a fifo holds nobody up. */
+/* The directory is not trusted: symbolic links are not followed, and a FIFO does not block. */
 static int read_in(const char *pod_dir, const char *name, size_t bytes_max, struct buf *ret,
                    struct error *err)
 {
-    _cleanup_(closep) int fd = host_open_dir(AT_FDCWD, pod_dir, HOST_OPEN_ANY_MOUNT);
+    _cleanup_(fd_closep) int fd = host_open_dir(AT_FDCWD, pod_dir, HOST_OPEN_ANY_MOUNT);
 
     if (fd < 0)
         return error_set_errno(err, -fd, "cannot open directory '%s'", pod_dir);
@@ -229,12 +240,12 @@ struct file_job {
     struct job job;
     char dir[PATH_MAX];
     bool is_write;
-    char *state;        /* to be written, or that was read; NULL: it cannot be read */
+    char *state;        /* to be written, or that was read; NULL: unreadable */
     struct object *pod; /* that was read */
     struct error state_error;
 };
 
-/* The text of the state file, "" when there is none; NULL and err when it cannot be read. */
+/* The text of the state file, "" when it is missing; NULL and err when it is unreadable. */
 static char *read_state_text(const char *pod_dir, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
@@ -242,7 +253,7 @@ static char *read_state_text(const char *pod_dir, struct error *err)
     char *copy;
 
     if (r == 0 && text.len == 0)
-        r = error_set(err, ERR_INVALID, "'%s' is empty", STATE_FILE_NAME);
+        r = error_set(err, ERR_INVALID, "state file '%s' is empty", STATE_FILE_NAME);
     if (r < 0 && r != -ERR_NOT_FOUND)
         return NULL;
     copy = r == 0 ? buf_take(&text) : strdup("");
@@ -253,55 +264,56 @@ static char *read_state_text(const char *pod_dir, struct error *err)
 
 static int file_job_run(struct job *j, struct error *err)
 {
-    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
+    struct file_job *file = CONTAINER_OF(j, struct file_job, job);
 
-    if (x->is_write)
-        return state_file_write(x->dir, str_of(x->state), /* pod= */ NULL, err);
-    x->state = read_state_text(x->dir, &x->state_error);
-    return read_pod(x->dir, &x->pod, err);
+    if (file->is_write)
+        return state_file_write(file->dir, str_of(file->state), /* pod= */ NULL, err);
+    file->state = read_state_text(file->dir, &file->state_error);
+    return read_pod(file->dir, &file->pod, err);
 }
 
 static void file_job_free(struct job *j)
 {
-    struct file_job *x = CONTAINER_OF(j, struct file_job, job);
+    struct file_job *file = CONTAINER_OF(j, struct file_job, job);
 
-    x->pod = object_unref(x->pod);
-    free(x->state);
-    free(x);
+    file->pod = object_unref(file->pod);
+    free(file->state);
+    free(file);
 }
 
-static const struct job_type file_job_type = { "state file of a pod", file_job_run, file_job_free };
+static const struct job_type file_job_type = { "pod state file", file_job_run, file_job_free };
 
 static struct file_job *file_job_new(const char *pod_dir)
 {
-    struct file_job *x = calloc(1, sizeof *x);
+    struct file_job *file = calloc(1, sizeof *file);
 
-    if (!x)
+    if (!file)
         return NULL;
-    x->job.type = &file_job_type;
-    x->job.about = x->dir;
-    (void)snprintf(x->dir, sizeof x->dir, "%s", pod_dir); /* it fits: all directories are this long at most */
-    return x;
+    file->job.type = &file_job_type;
+    file->job.about = file->dir;
+    (void)snprintf(file->dir, sizeof file->dir, "%s",
+                   pod_dir); /* fits: all directory paths have this limit */
+    return file;
 }
 
 struct job *state_file_job(const char *pod_dir, char *state_take)
 {
-    struct file_job *x = state_take ? file_job_new(pod_dir) : NULL;
+    struct file_job *file = state_take ? file_job_new(pod_dir) : NULL;
 
-    if (!x) {
+    if (!file) {
         free(state_take);
         return NULL;
     }
-    x->is_write = true;
-    x->state = state_take;
-    return &x->job;
+    file->is_write = true;
+    file->state = state_take;
+    return &file->job;
 }
 
 struct job *state_file_read_job(const char *pod_dir)
 {
-    struct file_job *x = file_job_new(pod_dir);
+    struct file_job *file = file_job_new(pod_dir);
 
-    return x ? &x->job : NULL;
+    return file ? &file->job : NULL;
 }
 
 struct object *state_file_job_take_pod(struct job *j)
@@ -311,8 +323,8 @@ struct object *state_file_job_take_pod(struct job *j)
 
 const char *state_file_job_text(const struct job *j, const char **ret_error)
 {
-    const struct file_job *x = (const struct file_job *)j;
+    const struct file_job *file = (const struct file_job *)j;
 
-    *ret_error = x->state_error.msg;
-    return x->state;
+    *ret_error = file->state_error.msg;
+    return file->state;
 }

@@ -1,9 +1,9 @@
-/* The state file of a pod, pods/UID/berth.json: what whoever starts the containers needs to know of their
- * volumes, and how far the hook has come. People and programs read it (docs/node.md); the agent reads it
- * after a restart.
+/* The pod state file, pods/UID/berth.json: the paths of the volumes for the program that starts the
+ * containers, and the state of the hook. Users and programs read it (docs/node.md); the agent reads it after
+ * a restart.
  *
- * Beside it, where there is a hook, is pod.json: the pod as it was when the hook was called, for a teardown
- * that comes when nobody else has the pod any more. */
+ * With a hook there is also pod.json: the pod as it was when the hook was called, for a teardown after the
+ * server has deleted the pod. */
 #ifndef BERTH_NODE_STATE_FILE_H
 #define BERTH_NODE_STATE_FILE_H
 
@@ -16,7 +16,7 @@
 #define STATE_FILE_MODE 0640
 #define STATE_BYTES_MAX ((size_t)16 << 20)
 
-/* How far the hook has come. Until it is torn down again, a teardown is owed from HOOK_SETTING_UP on. */
+/* The state of the hook. From HOOK_SETTING_UP on a teardown is required, until it has succeeded. */
 enum hook_state { HOOK_NONE, HOOK_SETTING_UP, HOOK_SET_UP, HOOK_TORN_DOWN, HOOK_STATE_COUNT };
 
 static inline bool hook_is_owed(enum hook_state h)
@@ -24,7 +24,7 @@ static inline bool hook_is_owed(enum hook_state h)
     return h == HOOK_SETTING_UP || h == HOOK_SET_UP;
 }
 
-/* What is written. Texts are borrowed, never NULL. */
+/* The content to write. Texts are borrowed, never NULL. */
 struct state_volume {
     const char *name;   /* in the pod */
     const char *claim;  /* "" for none */
@@ -33,7 +33,7 @@ struct state_volume {
     const char *path;
     bool is_read_only;
     bool is_block;
-    bool is_missing; /* a hostPath without a type, where nothing is: whoever starts the containers makes it */
+    bool is_missing; /* a hostPath without a type that does not exist: the container runtime creates it */
 };
 
 struct state_mount {
@@ -62,9 +62,10 @@ struct state_container {
 
 struct state_parts {
     const struct object *pod;
+    const char *boot_id; /* of the machine: processes started by the hook belong to this boot */
     struct state_volume *volumes;
     struct state_container *containers;
-    int64_t *groups; /* beside the containers' own */
+    int64_t *groups; /* in addition to the containers' own */
     uint32_t volumes_count;
     uint32_t containers_count;
     uint32_t groups_count;
@@ -73,30 +74,33 @@ struct state_parts {
 /* The file in memory. */
 struct pod_state {
     struct json doc;
-    json_ref root; /* 0: there is none */
+    json_ref root; /* 0: no file */
     enum hook_state hook;
 };
 
 void pod_state_init(struct pod_state *s);
 void pod_state_done(struct pod_state *s);
 
-/* Both replace what s was, on failure by nothing. */
+/* Both replace the content of s; after a failure it is empty. */
 int pod_state_build(struct pod_state *s, const struct state_parts *p, enum hook_state hook,
                     struct error *err);
 int pod_state_parse(struct pod_state *s, struct str text, struct error *err);
 void pod_state_mark(struct pod_state *s, bool is_ready, enum hook_state hook);
-/* Indented, with a line end. */
+/* The machine has booted since the file was written: processes started by the hook no longer run. */
+bool pod_state_is_of_earlier_boot(const struct pod_state *s, const char *boot_id);
+/* Indented, with a final newline. */
 void pod_state_write(const struct pod_state *s, struct buf *out);
 
 /* --- Files: on a worker --- */
 
-/* Writes the state into the pod's directory, which is made if it is missing, and in front of it the pod if it
- * is not NULL. */
+/* Writes pod.json if pod is not NULL, then the state file, into the pod's directory, which is created if
+ * missing. */
 int state_file_write(const char *pod_dir, struct str state, const struct object *pod, struct error *err);
-/* The same for the state only, as a job: takes the text. NULL without memory. */
+/* The same for the state only, as a job that takes ownership of the text. NULL when out of memory. */
 struct job *state_file_job(const char *pod_dir, char *state_take);
-/* Reads both files. r is the pod's; both results are for its done: the pod, the caller's once, and the
- * text of the state file, "" when there is none, or NULL and why it cannot be read. */
+/* Reads both files. The job's result is that of pod.json. For its done callback: the pod, owned by the
+ * caller, and the text of the state file, "" when it is missing, or NULL and the reason when it is
+ * unreadable. */
 struct job *state_file_read_job(const char *pod_dir);
 struct object *state_file_job_take_pod(struct job *j);
 const char *state_file_job_text(const struct job *j, const char **ret_error);

@@ -1,10 +1,9 @@
-/* The directory is read as a whole, on a worker, whenever something in it changed; from what it holds and
- * from what the server has follows the next step of each pod: make it, delete it, or wait until it is gone.
- * Each has one request on its way at most. A pod is one of ours when it is on this node and says that it came
- * from a file: no other is ever touched.
+/* Static pods. A worker reads the whole directory whenever something in it changes; the next step of each pod
+ * follows from the manifests and from the server's objects: create, delete, or wait until it is deleted. Each
+ * pod has at most one request in flight. Only pods that are assigned to this node and annotated as coming
+ * from a file are ever changed.
  *
- * A record stands for a pod that a file wants or the server has; the records are in the order of namespace
- * and name. */
+ * A record exists for each pod that has a manifest or exists on the server, sorted by namespace and name. */
 #include "node/static_pods.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "base/omap.h"
 #include "io/dirwatch.h"
 #include "io/job.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
 #include "node/manifest.h"
 #include "node/register.h"
 
@@ -28,7 +27,7 @@ struct scan {
     struct arena arena;
     const char *dir;
     const char *node_name;
-    struct manifest *files;
+    struct pod_manifest *files;
     size_t count;
 };
 
@@ -36,7 +35,7 @@ struct record {
     struct static_pods *all;
     char *ns;
     char *name;
-    const struct manifest *wanted; /* in all->scan; NULL: no file wants it */
+    const struct pod_manifest *wanted; /* in all->scan; NULL: no manifest */
     struct api_write write;
     struct timer retry;
     unsigned failures;
@@ -44,18 +43,19 @@ struct record {
 
 struct static_pods {
     struct static_pods_options o;
+    struct api api;
     struct omap records;
-    struct arena texts; /* of the last scan that went well */
-    struct manifest *files;
+    struct arena texts; /* of the last successful scan */
+    struct pod_manifest *files;
     size_t files_count;
-    bool is_read; /* there was one */
+    bool is_read; /* a scan succeeded */
     struct dirwatch *watch;
-    struct timer again; /* the directory is not there, or cannot be read */
+    struct timer again; /* the directory is missing or unreadable */
     struct job *scan;
-    bool wants_scan; /* one more, behind the one under way */
-    struct deferred look;
+    bool wants_scan; /* another scan follows the one in progress */
+    struct deferred sync;
     struct informer_handler on_pods;
-    struct error trouble; /* of the directory, when last told */
+    struct error last_error; /* of the directory, as last logged */
 };
 
 /* --- Records --- */
@@ -69,10 +69,10 @@ static int key_cmp(const char *ns, const char *name, const struct record *b)
 
 static int record_cmp(void *ctx, const void *a, const void *b)
 {
-    const struct record *x = a;
+    const struct record *record = a;
 
     (void)ctx;
-    return key_cmp(x->ns, x->name, b);
+    return key_cmp(record->ns, record->name, b);
 }
 
 struct record_key {
@@ -93,41 +93,41 @@ static struct record *record_find(const struct static_pods *s, const char *ns, c
     return omap_find(&s->records, /* rank= */ 0, &(struct record_key){ ns, name });
 }
 
-static void record_free(struct record *x)
+static void record_free(struct record *record)
 {
-    api_write_cancel(&x->write);
-    timer_disarm(&x->retry);
-    free(x->ns);
-    free(x->name);
-    free(x);
+    api_write_cancel(&record->write);
+    timer_disarm(&record->retry);
+    free(record->ns);
+    free(record->name);
+    free(record);
 }
 
 static void on_retry(void *ctx)
 {
-    const struct record *x = ctx;
+    const struct record *record = ctx;
 
-    loop_defer(&x->all->look);
+    loop_defer(&record->all->sync);
 }
 
-/* NULL without memory. */
+/* NULL when out of memory. */
 static struct record *record_add(struct static_pods *s, const char *ns, const char *name)
 {
-    struct record *x = record_find(s, ns, name);
+    struct record *record = record_find(s, ns, name);
 
-    if (x)
-        return x;
-    x = calloc(1, sizeof *x);
-    if (!x)
+    if (record)
+        return record;
+    record = calloc(1, sizeof *record);
+    if (!record)
         return NULL;
-    x->all = s;
-    x->ns = strdup(ns);
-    x->name = strdup(name);
-    timer_init(&x->retry, s->o.part.loop, on_retry, x);
-    if (!x->ns || !x->name || omap_insert(&s->records, /* rank= */ 0, x) < 0) {
-        record_free(x);
+    record->all = s;
+    record->ns = strdup(ns);
+    record->name = strdup(name);
+    timer_init(&record->retry, s->o.part.loop, on_retry, record);
+    if (!record->ns || !record->name || omap_insert(&s->records, /* rank= */ 0, record) < 0) {
+        record_free(record);
         return NULL;
     }
-    return x;
+    return record;
 }
 
 /* --- The next step of a pod --- */
@@ -141,49 +141,49 @@ static bool is_ours(const struct static_pods *s, const struct object *o)
 
 static void on_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct record *x = ctx;
-    struct static_pods *s = x->all;
+    struct record *record = ctx;
+    struct static_pods *s = record->all;
 
-    if (api_went_well(outcome)) {
-        x->failures = 0;
+    if (api_write_succeeded(outcome)) {
+        record->failures = 0;
     } else {
         uint64_t delay = RETRY_NS;
 
-        for (unsigned i = 0; i < x->failures && delay < RETRY_NS_MAX; i++)
+        for (unsigned i = 0; i < record->failures && delay < RETRY_NS_MAX; i++)
             delay *= 2;
-        x->failures++;
-        timer_arm_after(&x->retry, delay < RETRY_NS_MAX ? delay : RETRY_NS_MAX);
-        log_warn("static pod", LOG_STR("file", x->wanted ? x->wanted->file : NULL),
-                 LOG_STR("namespace", x->ns), LOG_STR("pod", x->name), LOG_ERR(&a->error));
+        record->failures++;
+        timer_arm_after(&record->retry, delay < RETRY_NS_MAX ? delay : RETRY_NS_MAX);
+        log_warn("cannot create or delete static pod, retrying",
+                 LOG_STR("file", record->wanted ? record->wanted->file : NULL),
+                 LOG_STR("namespace", record->ns), LOG_STR("pod", record->name), LOG_ERR(&a->error));
     }
-    loop_defer(&s->look);
+    loop_defer(&s->sync);
 }
 
-/* Deletes the pod, with its own grace: what runs in it may end in peace. NULL: makes it. */
-static void record_send(struct record *x, const struct object *o)
+/* Deletes the pod with its own grace period. NULL: creates it. */
+static void record_send(struct record *record, const struct object *o)
 {
-    const struct static_pods_options *all = &x->all->o;
     struct api_write_options w = {
-        .api = { .client = all->part.client, .loop = all->part.loop, .manager = NODE_FIELD_MANAGER },
-        .request = { .verb = CLIENT_DELETE, .kind = &pod_kind, .ns = x->ns, .name = x->name },
+        .api = record->all->api,
+        .request = { .verb = CLIENT_DELETE, .kind = &pod_kind, .ns = record->ns, .name = record->name },
         .object = o,
-        .informer = all->pods,
+        .informer = record->all->o.pods,
         .done = on_done,
-        .ctx = x
+        .ctx = record
     };
 
     if (o) {
-        log_info("static pod deleted", LOG_STR("pod", x->name),
-                 LOG_STR("why", x->wanted ? "its file changed" : "its file is gone"));
+        log_info("deleting static pod", LOG_STR("pod", record->name),
+                 LOG_STR("why", record->wanted ? "manifest changed" : "manifest removed"));
     } else {
         w.request.verb = CLIENT_CREATE;
-        w.body = x->wanted->body;
-        log_info("static pod made", LOG_STR("file", x->wanted->file), LOG_STR("pod", x->name));
+        w.body = record->wanted->body;
+        log_info("creating static pod", LOG_STR("file", record->wanted->file), LOG_STR("pod", record->name));
     }
-    api_write_start(&x->write, &w);
+    api_write_start(&record->write, &w);
 }
 
-/* The file that made it is there and cannot be understood now. */
+/* The manifest exists and is invalid now. */
 static bool is_in_doubt(const struct static_pods *s, const struct object *o)
 {
     const char *file = object_annotation(o, ANN_CONFIG_FILE);
@@ -194,50 +194,52 @@ static bool is_in_doubt(const struct static_pods *s, const struct object *o)
     return false;
 }
 
-static void record_step(struct static_pods *s, struct record *x)
+static void record_step(struct static_pods *s, struct record *record)
 {
-    const struct object *o = informer_get(s->o.pods, x->ns, x->name);
+    const struct object *o = informer_get(s->o.pods, record->ns, record->name);
 
-    if (api_write_is_active(&x->write) || timer_is_armed(&x->retry))
+    if (api_write_is_active(&record->write) || timer_is_armed(&record->retry))
         return;
     if (!o) {
-        if (x->wanted)
-            record_send(x, NULL);
+        if (record->wanted)
+            record_send(record, NULL);
     } else if (is_ours(s, o) && !o->is_deleting) {
-        if (x->wanted ? !object_annotation_is(o, ANN_CONFIG_HASH, x->wanted->hash) : !is_in_doubt(s, o))
-            record_send(x, o);
+        if (record->wanted ? !object_annotation_is(o, ANN_CONFIG_HASH, record->wanted->hash)
+                           : !is_in_doubt(s, o))
+            record_send(record, o);
     }
-    /* Else it is being deleted, and made anew once it is gone; or it is somebody else's. */
+    /* Otherwise it is being deleted and is created again after that, or it is not a static pod. */
 }
 
-/* The first record that nothing needs any more; NULL. */
+/* The first record that is no longer needed; NULL. */
 static struct record *find_idle(const struct static_pods *s)
 {
     struct omap_cursor at;
 
-    for (struct record *x = omap_first(&s->records, &at); x; x = omap_next(&at))
-        if (!x->wanted && !api_write_is_active(&x->write) && !informer_get(s->o.pods, x->ns, x->name))
-            return x;
+    for (struct record *record = omap_first(&s->records, &at); record; record = omap_next(&at))
+        if (!record->wanted && !api_write_is_active(&record->write) &&
+            !informer_get(s->o.pods, record->ns, record->name))
+            return record;
     return NULL;
 }
 
-static void look(void *ctx)
+static void sync_pods(void *ctx)
 {
     struct static_pods *s = ctx;
     struct informer_cursor c;
     struct omap_cursor at;
-    struct record *x;
+    struct record *record;
 
     if (!s->is_read)
         return;
     for (const struct object *o = informer_first(s->o.pods, &c); o; o = informer_next(&c))
         if (is_ours(s, o) && !record_add(s, o->ns, o->name))
-            log_error("no memory for a static pod", LOG_STR("pod", o->name));
-    for (x = omap_first(&s->records, &at); x; x = omap_next(&at))
-        record_step(s, x);
-    while ((x = find_idle(s))) {
-        (void)omap_remove(&s->records, /* rank= */ 0, x);
-        record_free(x);
+            log_error("cannot track static pod: out of memory", LOG_STR("pod", o->name));
+    for (record = omap_first(&s->records, &at); record; record = omap_next(&at))
+        record_step(s, record);
+    while ((record = find_idle(s))) {
+        (void)omap_remove(&s->records, /* rank= */ 0, record);
+        record_free(record);
     }
 }
 
@@ -245,23 +247,23 @@ static void look(void *ctx)
 
 static int scan_run(struct job *j, struct error *err)
 {
-    struct scan *x = CONTAINER_OF(j, struct scan, job);
+    struct scan *scan = CONTAINER_OF(j, struct scan, job);
 
-    return manifest_read_dir(&x->arena, x->dir, x->node_name, &x->files, &x->count, err);
+    return manifest_read_dir(&scan->arena, scan->dir, scan->node_name, &scan->files, &scan->count, err);
 }
 
 static void scan_free(struct job *j)
 {
-    struct scan *x = CONTAINER_OF(j, struct scan, job);
+    struct scan *scan = CONTAINER_OF(j, struct scan, job);
 
-    arena_done(&x->arena);
-    free(x);
+    arena_done(&scan->arena);
+    free(scan);
 }
 
-static const struct job_type scan_type = { "manifests of static pods", scan_run, scan_free };
+static const struct job_type scan_type = { "static pod manifests", scan_run, scan_free };
 
-/* What was wrong with the file when it was last read; NULL for nothing. */
-static const char *complaint_of(const struct static_pods *s, const char *file)
+/* The last error of the file; NULL for none. */
+static const char *error_of_file(const struct static_pods *s, const char *file)
 {
     for (size_t i = 0; i < s->files_count; i++)
         if (s->files[i].r < 0 && strcmp(s->files[i].file, file) == 0)
@@ -269,34 +271,34 @@ static const char *complaint_of(const struct static_pods *s, const char *file)
     return NULL;
 }
 
-/* Once for each reason. */
-static void tell_broken(const struct static_pods *s, const struct manifest *m)
+/* Logged once per reason. */
+static void log_broken_manifest(const struct static_pods *s, const struct pod_manifest *m)
 {
-    const char *before = complaint_of(s, m->file);
+    const char *before = error_of_file(s, m->file);
 
     if (!before || strcmp(before, m->err.msg) != 0)
-        log_error("manifest of a static pod cannot be used, its pod stays as it is", LOG_STR("file", m->file),
+        log_error("invalid static pod manifest, keeping the existing pod", LOG_STR("file", m->file),
                   LOG_ERR(&m->err));
 }
 
-/* The new files in place of the old: records point into them. */
-static void take_files(struct static_pods *s, struct scan *x)
+/* Replaces the old manifests: records point into them. */
+static void take_files(struct static_pods *s, struct scan *scan)
 {
     struct omap_cursor at;
 
-    for (size_t i = 0; i < x->count; i++)
-        if (x->files[i].r < 0)
-            tell_broken(s, &x->files[i]);
+    for (size_t i = 0; i < scan->count; i++)
+        if (scan->files[i].r < 0)
+            log_broken_manifest(s, &scan->files[i]);
     for (struct record *r = omap_first(&s->records, &at); r; r = omap_next(&at))
         r->wanted = NULL;
     arena_done(&s->texts);
-    s->texts = x->arena;
-    x->arena = ARENA_INIT(0);
-    s->files = x->files;
-    s->files_count = x->count;
+    s->texts = scan->arena;
+    scan->arena = ARENA_INIT(0);
+    s->files = scan->files;
+    s->files_count = scan->count;
     s->is_read = true;
     for (size_t i = 0; i < s->files_count; i++) {
-        const struct manifest *m = &s->files[i];
+        const struct pod_manifest *m = &s->files[i];
         struct record *r = m->r == 0 ? record_add(s, m->ns, m->name) : NULL;
 
         if (r) {
@@ -309,12 +311,12 @@ static void take_files(struct static_pods *s, struct scan *x)
 
 static void begin_scan(struct static_pods *s);
 
-/* Said once for each reason; the pods stay. */
+/* Logged once per reason; the pods are kept. */
 static void dir_failed(struct static_pods *s, const struct error *err)
 {
-    if (strcmp(s->trouble.msg, err->msg) != 0)
+    if (strcmp(s->last_error.msg, err->msg) != 0)
         log_error("static pods", LOG_STR("dir", s->o.dir), LOG_ERR(err));
-    s->trouble = *err;
+    s->last_error = *err;
     s->watch = dirwatch_stop(s->watch);
     timer_arm_after(&s->again, RETRY_NS);
 }
@@ -328,38 +330,38 @@ static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
         dir_failed(s, err);
         return;
     }
-    s->trouble = (struct error){ 0 };
+    s->last_error = (struct error){ 0 };
     take_files(s, CONTAINER_OF(j, struct scan, job));
-    loop_defer(&s->look);
+    loop_defer(&s->sync);
     if (s->wants_scan)
         begin_scan(s);
 }
 
 static void begin_scan(struct static_pods *s)
 {
-    struct scan *x;
+    struct scan *scan;
     struct error err = { 0 };
 
     s->wants_scan = s->scan;
     if (s->scan)
         return;
-    x = calloc(1, sizeof *x);
-    if (!x) {
+    scan = calloc(1, sizeof *scan);
+    if (!scan) {
         (void)error_no_memory(&err);
         dir_failed(s, &err);
         return;
     }
-    x->job.type = &scan_type;
-    x->arena = ARENA_INIT(TEXTS_BYTES_MAX);
-    x->job.about = x->dir = arena_dup(&x->arena, str_of(s->o.dir)); /* the worker may outlive us */
-    x->node_name = arena_dup(&x->arena, str_of(s->o.node_name));
-    if (x->arena.failed) {
-        scan_free(&x->job);
+    scan->job.type = &scan_type;
+    scan->arena = ARENA_INIT(TEXTS_BYTES_MAX);
+    scan->job.about = scan->dir = arena_dup(&scan->arena, str_of(s->o.dir)); /* the worker may outlive this */
+    scan->node_name = arena_dup(&scan->arena, str_of(s->o.node_name));
+    if (scan->arena.failed) {
+        scan_free(&scan->job);
         (void)error_no_memory(&err);
         dir_failed(s, &err);
         return;
     }
-    s->scan = &x->job;
+    s->scan = &scan->job;
     job_begin(s->scan, s->o.pool, on_scanned, s);
 }
 
@@ -370,14 +372,14 @@ static void on_dir(void *ctx, enum dirwatch_event event, const char *name)
 
     (void)name;
     if (event == DIRWATCH_GONE) {
-        (void)error_set(&gone, ERR_NOT_FOUND, "the directory is gone");
+        (void)error_set(&gone, ERR_NOT_FOUND, "directory was removed");
         dir_failed(s, &gone);
     } else {
         begin_scan(s);
     }
 }
 
-/* Watches first, then looks, so that nothing is missed. */
+/* Starts the watch before the scan, so that no change is missed. */
 static void open_dir(void *ctx)
 {
     struct static_pods *s = ctx;
@@ -389,46 +391,33 @@ static void open_dir(void *ctx)
         begin_scan(s);
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
-static void see(struct static_pods *s, const struct object *o)
+static void on_pod_changed(void *ctx, const struct object *o)
 {
+    struct static_pods *s = ctx;
+
     if (is_ours(s, o) || record_find(s, o->ns, o->name))
-        loop_defer(&s->look);
-}
-
-static void on_add(void *ctx, const struct object *o, bool is_initial)
-{
-    (void)is_initial;
-    see(ctx, o);
-}
-
-static void on_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    see(ctx, o);
-}
-
-static void on_delete(void *ctx, const struct object *o, bool is_final_unknown)
-{
-    (void)is_final_unknown;
-    see(ctx, o);
+        loop_defer(&s->sync);
 }
 
 int static_pods_new(const struct static_pods_options *o, struct static_pods **ret, struct error *err)
 {
-    struct static_pods *s = calloc(1, sizeof *s);
+    _cleanup_(static_pods_free_p) struct static_pods *s = calloc(1, sizeof *s);
+    int r;
 
     if (!s)
         return error_no_memory(err);
     s->o = *o;
     omap_init(&s->records, (struct omap_order){ record_cmp, record_cmp_key, NULL });
     timer_init(&s->again, o->part.loop, open_dir, s);
-    deferred_init(&s->look, o->part.loop, look, s);
-    s->on_pods = (struct informer_handler){
-        .on_add = on_add, .on_update = on_update, .on_delete = on_delete, .ctx = s
-    };
-    *ret = s;
+    deferred_init(&s->sync, o->part.loop, sync_pods, s);
+    s->on_pods =
+        (struct informer_handler){ .on_upsert = on_pod_changed, .on_removed = on_pod_changed, .ctx = s };
+    r = component_api(&o->part, NODE_FIELD_MANAGER, &s->api, err);
+    if (r < 0)
+        return r;
+    *ret = TAKE(s);
     return 0;
 }
 
@@ -443,9 +432,9 @@ struct static_pods *static_pods_free(struct static_pods *s)
     s->watch = dirwatch_stop(s->watch);
     s->scan = job_drop(s->scan);
     timer_disarm(&s->again);
-    loop_undefer(&s->look);
-    for (struct record *x = omap_first(&s->records, &at); x; x = omap_next(&at))
-        record_free(x);
+    loop_undefer(&s->sync);
+    for (struct record *record = omap_first(&s->records, &at); record; record = omap_next(&at))
+        record_free(record);
     omap_done(&s->records);
     arena_done(&s->texts);
     free(s);

@@ -1,6 +1,6 @@
-/* A round a minute: what is mounted at its beginning is listed, and asked one after the other over the
- * minute. Costs: a record of some hundred bytes and one short job a minute for each mount; between rounds
- * nothing runs. Records are those of the last list; what was unmounted since is not shown. */
+/* One round per minute: lists the mounts at its start and queries them one after the other during the minute.
+ * Costs: a record of some hundred bytes and one short job per minute for each mount; nothing runs between
+ * rounds. Records are those of the last list; volumes that were unmounted since are not shown. */
 #include "node/stats.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "io/job.h"
 #include "node/stats_int.h"
 
-/* What the worker sees. */
+/* The data of the worker. */
 struct stats_job {
     struct job job;
     struct stats *stats;
@@ -27,11 +27,11 @@ struct stats_job {
 
 static int record_cmp(void *ctx, const void *a, const void *b)
 {
-    const struct stats_record *x = a, *y = b;
-    int c = strcmp(x->pod_uid, y->pod_uid);
+    const struct stats_record *left = a, *right = b;
+    int c = strcmp(left->pod_uid, right->pod_uid);
 
     (void)ctx;
-    return c ? c : strcmp(x->volume, y->volume);
+    return c ? c : strcmp(left->volume, right->volume);
 }
 
 static void record_free(struct stats_record *r)
@@ -42,7 +42,7 @@ static void record_free(struct stats_record *r)
     free(r->volume);
     free(r->claim_ns);
     free(r->claim_name);
-    free(r->trouble);
+    free(r->last_error);
     free(r);
 }
 
@@ -77,53 +77,53 @@ static struct stats_record *stats_add_record(struct stats *s, const struct node_
 
 const struct node_mount *stats_mount(const struct stats *s, const struct stats_record *r)
 {
-    const struct node_volume *v = world_find_volume(&s->agent->world, r->volume);
-    const struct node_mount *m = v ? world_find_mount(v, r->pod_uid) : NULL;
+    const struct node_volume *v = node_world_find_volume(&s->agent->world, r->volume);
+    const struct node_mount *m = v ? node_world_find_mount(v, r->pod_uid) : NULL;
 
     return m && m->state == MOUNT_DONE ? m : NULL;
 }
 
-/* --- Asking --- */
+/* --- Queries --- */
 
-static int ask(struct job *j, struct error *err)
+static int stats_run(struct job *j, struct error *err)
 {
-    struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
+    struct stats_job *usage = CONTAINER_OF(j, struct stats_job, job);
 
-    if (x->is_block)
-        return device_size(x->path, &x->usage.capacity, err);
-    return x->plugin->pods->usage(x->plugin, &x->env, x->path, &x->usage, err);
+    if (usage->is_block)
+        return device_size(usage->path, &usage->usage.capacity, err);
+    return usage->plugin->pods->usage(usage->plugin, &usage->env, usage->path, &usage->usage, err);
 }
 
 static void stats_job_free(struct job *j)
 {
-    struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
+    struct stats_job *usage = CONTAINER_OF(j, struct stats_job, job);
 
-    x->plugin = plugin_unref(x->plugin);
-    free(x->path);
-    free(x);
+    usage->plugin = plugin_unref(usage->plugin);
+    free(usage->path);
+    free(usage);
 }
 
-static const struct job_type ask_type = { "usage of a volume", ask, stats_job_free };
+static const struct job_type ask_type = { "usage of a volume", stats_run, stats_job_free };
 
 static void stats_go_on(void *ctx);
 
 static void on_asked(void *ctx, struct job *j, int r, const struct error *err)
 {
-    const struct stats_job *x = CONTAINER_OF(j, struct stats_job, job);
+    const struct stats_job *usage = CONTAINER_OF(j, struct stats_job, job);
     struct stats *s = ctx;
-    struct stats_record *record = x->record;
-    const struct part_options *part = &s->agent->o.part;
+    struct stats_record *record = usage->record;
+    const struct component_deps *part = &s->agent->o.part;
 
     record->job = NULL;
     record->is_known = r == 0;
-    record->is_block = x->is_block;
-    record->usage = x->usage;
+    record->is_block = usage->is_block;
+    record->usage = usage->usage;
     record->real_ns = clock_real_ns(part->clock);
-    free(record->trouble);
-    record->trouble = r < 0 && r != -ERR_UNSUPPORTED ? strdup(err->msg) : NULL; /* can be done without */
+    free(record->last_error);
+    record->last_error = r < 0 && r != -ERR_UNSUPPORTED ? strdup(err->msg) : NULL; /* usage is optional */
     if (s->seconds)
-        metric_observe(metric_of(s->seconds, x->plugin->name),
-                       (double)(loop_now_ns(part->loop) - x->began_ns) / NS_PER_S);
+        metric_observe(metric_of(s->seconds, usage->plugin->name),
+                       (double)(loop_now_ns(part->loop) - usage->began_ns) / NS_PER_S);
     s->jobs--;
     if (s->is_waiting) {
         s->is_waiting = false;
@@ -135,30 +135,30 @@ static void stats_ask(struct stats *s, struct stats_record *r)
 {
     const struct node_mount *m = stats_mount(s, r);
     const struct volume_plugin *p = m ? m->volume->plugin : NULL;
-    struct stats_job *x;
+    struct stats_job *usage;
 
     if (!m || r->job || !(m->was_block || (p->pods && p->pods->usage)))
         return;
-    x = calloc(1, sizeof *x);
-    if (!x)
-        return; /* in a minute again */
-    x->job.type = &ask_type;
-    x->stats = s;
-    x->record = r;
-    x->plugin = plugin_ref(p);
-    x->job.about = x->path = strdup(m->path);
-    x->is_block = m->was_block;
-    x->env = s->agent->env;
-    x->env.stop = &x->job.stop;
-    x->env.tools.stop = &x->job.stop;
-    x->began_ns = loop_now_ns(s->agent->o.part.loop);
-    if (!x->path) {
-        stats_job_free(&x->job);
+    usage = calloc(1, sizeof *usage);
+    if (!usage)
+        return; /* retried in a minute */
+    usage->job.type = &ask_type;
+    usage->stats = s;
+    usage->record = r;
+    usage->plugin = plugin_ref(p);
+    usage->job.about = usage->path = strdup(m->path);
+    usage->is_block = m->was_block;
+    usage->env = s->agent->env;
+    usage->env.stop = &usage->job.stop;
+    usage->env.tools.stop = &usage->job.stop;
+    usage->began_ns = loop_now_ns(s->agent->o.part.loop);
+    if (!usage->path) {
+        stats_job_free(&usage->job);
         return;
     }
-    r->job = x;
+    r->job = usage;
     s->jobs++;
-    job_begin(&x->job, s->agent->o.pool, on_asked, s);
+    job_begin(&usage->job, s->agent->o.pool, on_asked, s);
 }
 
 /* --- The round --- */
@@ -174,13 +174,14 @@ static int claim_cmp(const struct stats_record *a, const struct stats_record *b)
 
 static int round_cmp(const void *a, const void *b)
 {
-    const struct stats_record *x = *(struct stats_record *const *)a, *y = *(struct stats_record *const *)b;
-    int c = claim_cmp(x, y);
+    const struct stats_record *left = *(struct stats_record *const *)a,
+                              *right = *(struct stats_record *const *)b;
+    int c = claim_cmp(left, right);
 
-    return c ? c : record_cmp(NULL, x, y);
+    return c ? c : record_cmp(NULL, left, right);
 }
 
-/* What was not found this time goes; without memory for the list of it, next time. */
+/* Removes records that were not found this time; without memory for the list, next time. */
 static void round_drop_gone(struct stats *s)
 {
     _cleanup_(vec_done_p) VEC(struct stats_record *) gone = { 0 };
@@ -211,7 +212,7 @@ static void round_add(struct stats *s, const struct node_mount *m)
 
 static void round_begin(struct stats *s)
 {
-    const struct world *w = &s->agent->world;
+    const struct node_world *w = &s->agent->world;
     struct omap_cursor at;
 
     vec_clear(&s->round);
@@ -230,7 +231,7 @@ static void round_begin(struct stats *s)
                                       (i == 0 || claim_cmp(s->round.items[i - 1], s->round.items[i]) != 0);
 }
 
-/* The next one in its turn; behind the last, the next round. */
+/* The next record in order; after the last one, the next round. */
 static void stats_go_on(void *ctx)
 {
     struct stats *s = ctx;
@@ -253,11 +254,11 @@ void stats_start(struct stats *s)
 {
     struct rng rng;
 
-    rng_init(&rng, part_seed(&s->agent->o.part, "stats"));
+    rng_init(&rng, component_seed(&s->agent->o.part, "stats"));
     timer_arm_after(&s->timer, rng_below(&rng, STATS_PERIOD_NS));
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
 int stats_new(struct agent *a, struct stats **ret, struct error *err)
 {

@@ -1,9 +1,10 @@
-/* How much of each mounted volume is used: asked of its plugin on a worker, once a minute, spread over it.
- * Given out as JSON and as the kubelet's series for claims; of a block volume, how large its device is.
+/* The usage of each mounted volume, queried from its plugin on a worker once per minute, spread over the
+ * minute. Exported as JSON and as the kubelet's metrics for claims; for a block volume, the size of its
+ * device.
  *
- * What cannot say, because its plugin does not count or the call failed, has no numbers and no series: none
- * that are old. A volume that hangs keeps one of few workers that are lent to this, and no more: when all of
- * them hang, numbers get old and nothing else waits. */
+ * A volume whose plugin does not report usage, or whose query failed, has no values and no metrics rather
+ * than old ones. A hanging volume occupies one of the few workers reserved for this: when all of them hang,
+ * values get old, and nothing else is blocked. */
 #ifndef BERTH_NODE_STATS_H
 #define BERTH_NODE_STATS_H
 
@@ -12,14 +13,14 @@
 #include "base/error.h"
 
 #define STATS_PERIOD_NS (60 * NS_PER_S)
-/* Workers at a time. */
+/* Concurrent queries. */
 #define STATS_JOBS_MAX 2
 
 struct agent;
 struct stats;
 
 int stats_new(struct agent *a, struct stats **ret, struct error *err);
-/* Takes NULL. */
+/* Accepts NULL. */
 struct stats *stats_free(struct stats *s);
 DEFINE_CLEANUP(struct stats, stats_free)
 

@@ -1,4 +1,4 @@
-/* The insides of the statistics, for stats*.c alone. */
+/* The data structures of the statistics, internal to stats*.c. */
 #ifndef BERTH_NODE_STATS_INT_H
 #define BERTH_NODE_STATS_INT_H
 
@@ -7,17 +7,17 @@
 
 struct stats_job;
 
-/* A mount as it was found at the beginning of the round. */
+/* A mount at the start of the round. */
 struct stats_record {
     char *pod_uid;
     char *volume; /* its unique name */
     char *claim_ns;
-    char *claim_name; /* both NULL: no claim's */
-    bool is_first;    /* of the claim's records: the series are its */
+    char *claim_name; /* both NULL: not a claim */
+    bool is_first;    /* of the claim's records: it provides the metrics */
     bool is_listed;   /* in this round */
-    bool is_block;    /* of the device nothing but the size is known */
-    bool is_known;    /* usage and real_ns mean something */
-    char *trouble;    /* why it is not known; NULL: nobody can know */
+    bool is_block;    /* only the size of the device is known */
+    bool is_known;    /* usage and real_ns are valid */
+    char *last_error; /* why it is unknown; NULL: the plugin reports none */
     struct host_usage usage;
     int64_t real_ns;
     struct stats_job *job;
@@ -25,7 +25,7 @@ struct stats_record {
 
 #define STATS_NUMBERS 6 /* of struct host_usage */
 
-/* Which number a family of series shows. */
+/* The value of a metric family. */
 struct stats_series {
     struct stats *stats;
     struct metric_family *family;
@@ -49,15 +49,15 @@ struct stats {
 
 /* --- stats.c --- */
 
-/* NULL when it was not there at the beginning of the round. */
+/* NULL when it did not exist at the start of the round. */
 struct stats_record *stats_record(const struct stats *s, const struct node_mount *m);
-/* NULL: it is not there any more. */
+/* NULL: it no longer exists. */
 const struct node_mount *stats_mount(const struct stats *s, const struct stats_record *r);
 
 /* --- stats_show.c --- */
 
 int stats_open_metrics(struct stats *s, struct metrics *m, struct error *err);
-/* The registry stays, and says nothing of this any more. */
+/* The registry outlives this; unregisters the metrics. */
 void stats_close_metrics(struct stats *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* The statistics as they are given out: JSON, and series that are asked for when somebody scrapes. */
+/* Exports the statistics: JSON, and metrics that are computed when they are scraped. */
 #include "node/stats_int.h"
 
 #include <assert.h>
@@ -7,7 +7,7 @@
 
 #include "api/json_out.h"
 
-/* Claims with series. */
+/* Maximum number of claims with metrics. */
 #define SERIES_MAX 10000
 
 static const struct {
@@ -68,12 +68,12 @@ static void write_volume(struct buf *out, const struct node_mount *m, const char
     }
     if (r && r->is_known)
         write_numbers(out, r);
-    if (r && r->trouble)
-        json_out_text(out, "error", r->trouble);
+    if (r && r->last_error)
+        json_out_text(out, "error", r->last_error);
     json_out_end_object(out);
 }
 
-/* Under each name that the pod has for it. */
+/* One entry per name of the volume in the pod. */
 static void write_mount(const struct stats *s, struct buf *out, const struct node_mount *m)
 {
     const struct stats_record *r = stats_record(s, m);
@@ -111,18 +111,19 @@ void stats_write(const struct stats *s, struct buf *out)
     json_out_end_object(out);
 }
 
-/* --- Series --- */
+/* --- Metrics --- */
 
 static void collect_number(void *ctx, struct metric_sink *to)
 {
-    const struct stats_series *x = ctx;
-    const struct stats *s = x->stats;
+    const struct stats_series *series = ctx;
+    const struct stats *s = series->stats;
 
     for (size_t i = 0; i < s->round.count; i++) {
         const struct stats_record *r = s->round.items[i];
 
-        if (r->is_first && r->is_known && (!r->is_block || numbers[x->at].is_of_devices) && stats_mount(s, r))
-            metric_emit(to, (double)number_of(&r->usage, x->at), r->claim_ns, r->claim_name);
+        if (r->is_first && r->is_known && (!r->is_block || numbers[series->at].is_of_devices) &&
+            stats_mount(s, r))
+            metric_emit(to, (double)number_of(&r->usage, series->at), r->claim_ns, r->claim_name);
     }
 }
 
@@ -131,7 +132,7 @@ struct plugin_count {
     unsigned wanted, there;
 };
 
-/* For each plugin how many mounts are wanted, and how many are there. */
+/* The number of wanted and of mounted volumes per plugin. */
 static void collect_volumes(void *ctx, struct metric_sink *to)
 {
     const struct stats *s = ctx;

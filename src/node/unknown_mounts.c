@@ -1,3 +1,6 @@
+/* Finds mounts in volume directories that belong to no record. The first snapshot is compared with the paths
+ * of all records; later snapshots only remove mounts that were unmounted or now belong to a record. Costs a
+ * map of all paths during the first comparison. */
 #include "node/unknown_mounts.h"
 
 #include <stdio.h>
@@ -12,10 +15,10 @@
 #define EVENT_REASON "UnknownMounts"
 #define WORDS_BYTES_MAX 1024
 #define PATHS_SHOWN_MAX 3
-#define LINES_MAX 20 /* of one start in the log; the count is in the event */
+#define LINES_MAX 20 /* log lines per start; the event has the count */
 #define PLACES_BYTES_MAX ((size_t)64 << 20)
 
-/* --- The places of what is known --- */
+/* --- Paths of the records --- */
 
 struct places {
     struct arena arena;
@@ -24,58 +27,58 @@ struct places {
     bool has_failed;
 };
 
-static void add_place(struct places *x, const char *path)
+static void add_place(struct places *places, const char *path)
 {
-    const char *copy = arena_dup(&x->arena, str_of(path));
+    const char *copy = arena_dup(&places->arena, str_of(path));
 
-    if (!copy || map_put(&x->by_path, str_of(copy), (void *)(uintptr_t)copy, NULL) < 0)
-        x->has_failed = true;
+    if (!copy || map_put(&places->by_path, str_of(copy), (void *)(uintptr_t)copy, NULL) < 0)
+        places->has_failed = true;
 }
 
-static void add_places_of(struct places *x, const struct node_mount *m)
+static void add_places_of(struct places *places, const struct node_mount *m)
 {
     const struct held_spec *h = m->spec.holder ? &m->spec : &m->wanted;
     char path[PATH_MAX];
     struct error ignored;
 
     if (!h->holder || m->was_block)
-        return; /* a raw device's are all below the volume's */
-    if (layout_pod_path(x->root, m->pod->uid, "volumes", m->volume->plugin->name, spec_name(&h->spec), path,
-                        &ignored) == 0)
-        add_place(x, path);
-    if (snprintf(path, sizeof path, "%s/pods/%s/volume-subpaths/%s", x->root, m->pod->uid,
+        return; /* those of a raw device are all below the volume's */
+    if (layout_pod_path(places->root, m->pod->uid, "volumes", m->volume->plugin->name, spec_name(&h->spec),
+                        path, &ignored) == 0)
+        add_place(places, path);
+    if (snprintf(path, sizeof path, "%s/pods/%s/volume-subpaths/%s", places->root, m->pod->uid,
                  spec_name(&h->spec)) < (int)sizeof path)
-        add_place(x, path);
+        add_place(places, path);
 }
 
-static void places_fill(struct places *x, struct agent *a)
+static void places_fill(struct places *places, struct agent *a)
 {
     struct omap_cursor at;
 
-    *x = (struct places){ .arena = ARENA_INIT(PLACES_BYTES_MAX), .root = a->root };
-    map_init(&x->by_path, (struct hash_seed){ rng_u64(&a->rng), rng_u64(&a->rng) });
+    *places = (struct places){ .arena = ARENA_INIT(PLACES_BYTES_MAX), .root = a->root };
+    map_init(&places->by_path, (struct hash_seed){ rng_u64(&a->rng), rng_u64(&a->rng) });
     for (const struct node_volume *v = omap_first(&a->world.volumes, &at); v; v = omap_next(&at)) {
         if (v->device_mount_path[0] && v->device != MOUNT_NONE)
-            add_place(x, v->device_mount_path);
+            add_place(places, v->device_mount_path);
         for (const struct node_mount *m = TAILQ_FIRST(&v->mounts); m; m = TAILQ_NEXT(m, of_volume))
             if (m->state != MOUNT_NONE)
-                add_places_of(x, m);
+                add_places_of(places, m);
     }
 }
 
-static void places_done(struct places *x)
+static void places_done(struct places *places)
 {
-    map_done(&x->by_path);
-    arena_done(&x->arena);
+    map_done(&places->by_path);
+    arena_done(&places->arena);
 }
 
-/* The path is the place of something known, or below one. */
-static bool places_have(const struct places *x, const char *path)
+/* The path belongs to a record, or is below one that does. */
+static bool places_have(const struct places *places, const char *path)
 {
-    size_t root = strlen(x->root);
+    size_t root = strlen(places->root);
 
     for (size_t len = strlen(path); len > root; len--)
-        if ((path[len] == '/' || path[len] == '\0') && map_get(&x->by_path, (struct str){ path, len }))
+        if ((path[len] == '/' || path[len] == '\0') && map_get(&places->by_path, (struct str){ path, len }))
             return true;
     return false;
 }
@@ -106,7 +109,7 @@ void unknown_mounts_done(struct unknown_mounts *u)
     u->words = NULL;
 }
 
-static bool add(struct unknown_mounts *u, const struct mounted *m)
+static bool add_mount(struct unknown_mounts *u, const struct mounted *m)
 {
     struct unknown_mount copy = { .path = strdup(m->path), .plugin = strdup(m->plugin) };
 
@@ -125,8 +128,7 @@ static size_t count_kept(const struct agent *a)
     return kept;
 }
 
-/* Each plugin once: there may be thousands of mounts. Without memory the lists are of no use, and every
- * plugin counts. */
+/* Lists each plugin once, since there may be thousands of mounts. Without memory every plugin counts. */
 static void update_plugins(struct unknown_mounts *u)
 {
     vec_clear(&u->plugins);
@@ -142,7 +144,7 @@ static void update_plugins(struct unknown_mounts *u)
     }
 }
 
-/* Without memory the old words stay. */
+/* Without memory the old text stays. */
 static void update_summary(struct agent *a)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((size_t)PATH_MAX * PATHS_SHOWN_MAX + WORDS_BYTES_MAX);
@@ -174,11 +176,11 @@ static int compare_paths(const void *a, const void *b)
     return strcmp(((const struct unknown_mount *)a)->path, ((const struct unknown_mount *)b)->path);
 }
 
-bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
+bool unknown_mounts_find(struct agent *a, const struct mount_snapshot *k)
 {
     struct places known;
     size_t count;
-    const struct mounted *all = mount_look_all(k, &count);
+    const struct mounted *all = mount_snapshot_all(k, &count);
     bool is_ok;
 
     unknown_mounts_done(&a->unknown);
@@ -186,7 +188,7 @@ bool unknown_mounts_find(struct agent *a, const struct mount_look *k)
     is_ok = !known.has_failed;
     for (size_t i = 0; is_ok && i < count; i++)
         if (all[i].plugin && !places_have(&known, all[i].place))
-            is_ok = add(&a->unknown, &all[i]);
+            is_ok = add_mount(&a->unknown, &all[i]);
     places_done(&known);
     if (a->unknown.all.count)
         qsort(a->unknown.all.items, a->unknown.all.count, sizeof *a->unknown.all.items, compare_paths);
@@ -206,7 +208,7 @@ void unknown_mounts_claim(struct agent *a, const char *path)
         m->is_known = true;
 }
 
-void unknown_mounts_check(struct agent *a, const struct mount_look *k)
+void unknown_mounts_check(struct agent *a, const struct mount_snapshot *k)
 {
     struct unknown_mounts *u = &a->unknown;
     size_t kept = 0;
@@ -214,11 +216,11 @@ void unknown_mounts_check(struct agent *a, const struct mount_look *k)
     for (size_t i = 0; i < u->all.count; i++) {
         struct unknown_mount *m = &u->all.items[i];
 
-        if (mount_look_has(k, m->path) && !m->is_known) {
+        if (mount_snapshot_has(k, m->path) && !m->is_known) {
             u->all.items[kept++] = *m;
             continue;
         }
-        log_info("unknown mount is gone", LOG_STR("path", m->path), LOG_STR("plugin", m->plugin));
+        log_info("unknown mount unmounted", LOG_STR("path", m->path), LOG_STR("plugin", m->plugin));
         unknown_free(m);
     }
     if (kept == u->all.count)
@@ -227,10 +229,10 @@ void unknown_mounts_check(struct agent *a, const struct mount_look *k)
     if (kept == 0)
         forget_in_use(u);
     update_summary(a);
-    agent_touch(a); /* a pass reports */
+    agent_touch(a); /* the reconciler reports */
 }
 
-/* --- What was in use --- */
+/* --- volumesInUse at start --- */
 
 static int compare_names(const void *a, const void *b)
 {

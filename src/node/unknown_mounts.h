@@ -1,11 +1,10 @@
-/* Mounts in volumes' places that belong to no volume this agent knows: left by an agent before it, whose
- * volume cannot be reconstructed (a damaged data file, a plugin that is gone, a directory that cannot be
- * read).
+/* Mounts in volume directories that belong to no volume of this agent: left over from an earlier agent, with
+ * a volume that cannot be reconstructed (damaged data file, missing plugin, unreadable directory).
  *
- * Which volume it is, is not known; its plugin mostly is. So as long as such a mount is there, the volumes of
- * that plugin that the Node's status named as in use at the start stay in volumesInUse: none is detached
- * while it may be mounted. Nobody but the machine's administrator can take such a mount away; an event on
- * the Node and a condition of it say what and where. For the files of node/ alone. */
+ * The volume of such a mount is unknown; its plugin is usually known. While the mount exists, all volumes of
+ * that plugin that were in volumesInUse at start stay there, so that none is detached while it may be
+ * mounted. Only an administrator can unmount it; an event and a condition of the Node name the path. Internal
+ * to node/. */
 #ifndef BERTH_NODE_UNKNOWN_MOUNTS_H
 #define BERTH_NODE_UNKNOWN_MOUNTS_H
 
@@ -13,39 +12,39 @@
 
 #include "api/node.h"
 #include "base/vec.h"
-#include "node/mount_look.h"
+#include "node/mount_snapshot.h"
 
 struct agent;
 
 struct unknown_mount {
     char *path;
-    char *plugin;  /* "": not known, it may be any */
-    bool is_known; /* a record has it by now */
+    char *plugin;  /* "": unknown, may be any */
+    bool is_known; /* it belongs to a record now */
 };
 
 struct unknown_mounts {
     VEC(struct unknown_mount) all; /* by path */
-    VEC(const char *) plugins;     /* of all of them, each once; texts of `all` */
-    bool has_any_plugin;           /* of one the plugin is not known */
-    VEC(char *) in_use; /* what the Node's status named at the start, sorted; none without unknown mounts */
-    char *words;        /* for people; NULL: there are none */
+    VEC(const char *) plugins;     /* of all of them, without duplicates; texts of `all` */
+    bool has_any_plugin;           /* the plugin of at least one is unknown */
+    VEC(char *) in_use; /* volumesInUse of the Node at start, sorted; empty without unknown mounts */
+    char *words;        /* for the condition; NULL: none */
 };
 
 void unknown_mounts_done(struct unknown_mounts *u);
 
-/* Once, after what is on disk was taken into the records and before anything is done to it. False without
- * memory: nothing is known then. */
-bool unknown_mounts_find(struct agent *a, const struct mount_look *k);
-/* A record says that it has mounted something there. */
+/* Called once, after the volumes on disk were added to the records and before any operation. False when out
+ * of memory: then nothing is known. */
+bool unknown_mounts_find(struct agent *a, const struct mount_snapshot *k);
+/* A record has a mount at this path. */
 void unknown_mounts_claim(struct agent *a, const char *path);
-/* Forgets those that are not mounted any more, or are a record's by now. */
-void unknown_mounts_check(struct agent *a, const struct mount_look *k);
-/* The Node as the agent before left it. False without memory. */
+/* Removes those that are no longer mounted or belong to a record now. */
+void unknown_mounts_check(struct agent *a, const struct mount_snapshot *k);
+/* Takes volumesInUse of the Node as the earlier agent left it. False when out of memory. */
 bool unknown_mounts_take_in_use(struct agent *a, const struct node *n);
 
-/* The volume was in use at the start, and one of the mounts may be its. */
+/* True when the volume was in volumesInUse at start and one of the mounts may belong to it. */
 bool unknown_mounts_keep(const struct agent *a, const char *unique_name);
-/* An event on the Node and a line in the log, if there are any. */
+/* Records an event on the Node and a log line, if there are any. */
 void unknown_mounts_report(struct agent *a, const struct object *node);
 
 #endif

@@ -1,3 +1,4 @@
+/* Logs long waits. One timer per wait; memory for the texts only while waiting. */
 #include "node/wait_log.h"
 
 #include <stdlib.h>
@@ -41,7 +42,7 @@ void wait_log_begin(struct wait_log *w, struct loop *l, const char *what, const 
     w->name = strdup(name);
     w->cause = strdup(cause);
     if (!w->name || !w->cause) {
-        wait_log_done(w); /* a line less in the log */
+        wait_log_done(w); /* one log line is lost */
         return;
     }
     log_debug("waiting", LOG_STR(what, name), LOG_STR("cause", cause));

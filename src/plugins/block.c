@@ -1,7 +1,10 @@
+/* Raw block volumes on a node: the bind, the link and the loop device of a pod. All steps are idempotent, so
+ * that an operation can be repeated after a crash. */
 #include "plugins/block.h"
 
 #include <stdio.h>
 
+#include "base/mutant.h"
 #include "host/block_files.h"
 #include "host/safe_path.h"
 #include "plugins/layout.h"
@@ -13,7 +16,7 @@ int block_paths_of(const char *root, const char *plugin, const char *volume, con
     struct block_paths p = { 0 };
     int r = layout_escape(plugin, escaped, err);
 
-    if (r == 0) /* checks both names, too */
+    if (r == 0) /* checks both names too */
         r = layout_pod_path(root, pod_uid, "volumeDevices", plugin, volume, p.pod_link, err);
     if (r < 0)
         return r;
@@ -51,13 +54,13 @@ int block_map(const struct volume_env *env, const char *device, const struct blo
     return r < 0 ? r : loop_attach(p->global_file, /* is_read_only= */ false, ret_loop, err);
 }
 
-/* The lock first: with the bind gone the kernel would show another path for its file. */
+/* The loop device first: without the bind the kernel would report another path for its file. */
 int block_unmap(const struct volume_env *env, const struct block_paths *p, struct error *err)
 {
     char loop[PATH_MAX];
     int r = loop_find(p->global_file, loop, err);
 
-    if (r == 0)
+    if (r == 0 && !MUTANT("node-keeps-loop-devices"))
         r = loop_detach(loop, err);
     if (r < 0 && r != -ERR_NOT_FOUND)
         return r;

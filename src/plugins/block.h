@@ -1,11 +1,11 @@
-/* Raw block volumes on a node: what is the same for all plugins. Blocks: for the pool.
+/* Raw block volumes on a node: the steps that are the same for all plugins. Blocking: call it on the pool.
  *
- *   GLOBAL/POD-UID     the device, bound to a file: one for each pod that uses it
- *   POD-DIR/NAME       a link to the device, for the container's runtime
- *   /dev/loopN         over GLOBAL/POD-UID: it holds the device open, so that another disk cannot silently
- *                      take its number while the pod believes to have it
+ *   GLOBAL/POD-UID     the device, bind-mounted on a file: one per pod that uses it
+ *   POD-DIR/NAME       a link to the device, for the container runtime
+ *   /dev/loopN         over GLOBAL/POD-UID: keeps the device open, so that another disk cannot silently get
+ *                      its device number while the pod uses it
  *
- * All of it can be repeated: what is there stays, what is gone is done. */
+ * All steps are idempotent. */
 #ifndef BERTH_PLUGINS_BLOCK_H
 #define BERTH_PLUGINS_BLOCK_H
 
@@ -21,18 +21,18 @@ struct block_paths {
 int block_paths_of(const char *root, const char *plugin, const char *volume, const char *pod_uid,
                    struct block_paths *ret, struct error *err);
 
-/* The same, or what the plugin has in place of it. Pure. */
+/* The same, or the paths of a plugin that has its own. Pure. */
 int block_paths_for(const struct volume_plugin *p, const char *root, const char *volume, const char *pod_uid,
                     struct block_paths *ret, struct error *err);
 
-/* Brings the device to the pod. `device path of the volume is empty`. ret_loop: PATH_MAX bytes, the loop
- * device. On failure some of it may be there: the state is uncertain, and block_unmap() takes it away. */
+/* Makes the device available to the pod. `device path of the volume is empty`. ret_loop: PATH_MAX bytes, the
+ * loop device. After a failure parts may exist: the state is uncertain, and block_unmap() removes them. */
 int block_map(const struct volume_env *env, const char *device, const struct block_paths *p, char *ret_loop,
               struct error *err);
-/* Takes it from the pod: lock, link and bind. */
+/* Removes the loop device, the link and the bind of the pod. */
 int block_unmap(const struct volume_env *env, const struct block_paths *p, struct error *err);
-/* Once no pod has it: `the device "…" is still referenced from other Pods […]`, ERR_BUSY, otherwise the
- * directory goes. */
+/* When no pod uses it, removes the directory; else ERR_BUSY: `the device "…" is still referenced from other
+ * Pods […]`. */
 int block_unmap_device(const struct volume_env *env, const char *global_dir, struct error *err);
 
 #endif

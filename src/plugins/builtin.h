@@ -7,19 +7,19 @@
 #define HOST_PATH_DIR "/tmp/hostpath_pv"
 #define NFS_MOUNT_DIR "/run/berth/recycle"
 
-/* hostPath: a directory of this machine. Sets up; provisions, deletes, recycles: for development, on one
+/* hostPath: a directory of this machine. Mounts, provisions, deletes and recycles: for development, on one
  * node. */
 extern const struct volume_plugin host_path_plugin;
-/* nfs: an export of a server. Sets up, recycles. */
+/* nfs: an export of a server. Mounts and recycles. */
 extern const struct volume_plugin nfs_plugin;
-/* iscsi, fc: attached, which takes nothing. */
+/* iscsi, fc: attachable, but nothing has to be done for it. */
 extern const struct volume_plugin iscsi_plugin;
 extern const struct volume_plugin fc_plugin;
 /* local: a directory or a block device of one node. */
 extern const struct volume_plugin local_plugin;
-/* Directories that live as long as their pod. */
+/* emptyDir: directories that exist as long as their pod. */
 extern const struct volume_plugin empty_dir_plugin;
-/* Files that show objects: set up in a directory of the emptyDir plugin's making. */
+/* Objects as files, in a directory that the emptyDir plugin creates. */
 extern const struct volume_plugin config_map_plugin;
 extern const struct volume_plugin secret_plugin;
 extern const struct volume_plugin downward_api_plugin;

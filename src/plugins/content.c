@@ -1,64 +1,67 @@
+/* Builds the files of volumes that show objects, from objects and tokens that the caller fetched.
+ *
+ * All files are built or none. Failures of several sources are reported together. Nothing is copied: bytes
+ * are borrowed from the objects. */
 #include "plugins/content.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "api/config.h"
 #include "base/cleanup.h"
 
 #define TOKEN_MODE 0600
-#define FAILURES_MAX 8 /* as many fit an error's text, if at all */
+#define FAILURES_MAX 8 /* more would not fit an error text */
 
-/* --- What is needed --- */
+/* --- Required objects --- */
 
-static int need_keyed(const struct pod_keyed *k, uint8_t projection, uint32_t index,
-                      int (*fn)(void *ctx, const struct content_need *n), void *ctx)
+/* The volume as a list of projections; other volume types are a list of one. */
+static struct pod_projected projections_of(const struct pod_volume *v, struct pod_projection *one)
 {
-    struct content_need n = {
-        .projection = projection,
-        .index = index,
-        .name = k->name,
-        .is_optional = k->is_optional,
-        .audience = "",
-    };
-
-    return fn(ctx, &n);
-}
-
-static int need_projected(const struct pod_projection *p, uint32_t index, const struct pod *pod,
-                          int (*fn)(void *ctx, const struct content_need *n), void *ctx)
-{
-    if (p->type == PROJECTION_SECRET || p->type == PROJECTION_CONFIG_MAP)
-        return need_keyed(p->keyed, p->type, index, fn, ctx);
-    if (p->type != PROJECTION_TOKEN)
-        return 0;
-    struct content_need n = {
-        .projection = PROJECTION_TOKEN,
-        .index = index,
-        .name = pod->service_account,
-        .audience = p->token->audience,
-        .expiration_seconds = p->token->expiration_seconds,
-    };
-    return fn(ctx, &n);
+    switch (v->type) {
+    case POD_VOLUME_SECRET:
+        *one = (struct pod_projection){ .keyed = v->keyed, .type = PROJECTION_SECRET };
+        return (struct pod_projected){ one, 1, v->keyed->default_mode };
+    case POD_VOLUME_CONFIG_MAP:
+        *one = (struct pod_projection){ .keyed = v->keyed, .type = PROJECTION_CONFIG_MAP };
+        return (struct pod_projected){ one, 1, v->keyed->default_mode };
+    case POD_VOLUME_DOWNWARD_API:
+        *one = (struct pod_projection){ .downward = v->downward, .type = PROJECTION_DOWNWARD_API };
+        return (struct pod_projected){ one, 1, v->downward->default_mode };
+    case POD_VOLUME_PROJECTED:
+        return *v->projected;
+    default:
+        return (struct pod_projected){ 0 };
+    }
 }
 
 int content_needs(const struct volume_spec *s, const struct pod *pod,
                   int (*fn)(void *ctx, const struct content_need *n), void *ctx)
 {
-    const struct pod_volume *v = s->inlined;
+    struct pod_projection one;
+    struct pod_projected all = s->inlined ? projections_of(s->inlined, &one) : (struct pod_projected){ 0 };
     int r = 0;
 
-    if (!v)
-        return 0;
-    if (v->type == POD_VOLUME_SECRET)
-        return need_keyed(v->keyed, PROJECTION_SECRET, 0, fn, ctx);
-    if (v->type == POD_VOLUME_CONFIG_MAP)
-        return need_keyed(v->keyed, PROJECTION_CONFIG_MAP, 0, fn, ctx);
-    for (uint32_t i = 0; v->type == POD_VOLUME_PROJECTED && i < v->projected->items_count && r == 0; i++)
-        r = need_projected(&v->projected->items[i], i, pod, fn, ctx);
+    for (uint32_t i = 0; i < all.items_count && r == 0; i++) {
+        const struct pod_projection *p = &all.items[i];
+        struct content_need n = { .projection = p->type, .index = i, .audience = "" };
+
+        if (p->type == PROJECTION_SECRET || p->type == PROJECTION_CONFIG_MAP) {
+            n.name = p->keyed->name;
+            n.is_optional = p->keyed->is_optional;
+        } else if (p->type == PROJECTION_TOKEN) {
+            n.name = pod->service_account;
+            n.audience = p->token->audience;
+            n.expiration_seconds = p->token->expiration_seconds;
+        } else {
+            continue;
+        }
+        r = fn(ctx, &n);
+    }
     return r;
 }
 
-/* --- Failures that come together --- */
+/* --- Combined failures --- */
 
 struct failures {
     struct error first;
@@ -78,7 +81,7 @@ static void failures_add(struct failures *f, const struct error *err)
         f->texts[f->count++] = arena_dup(f->arena, str_of(err->msg));
 }
 
-static int failures_tell(const struct failures *f, struct error *err)
+static int failures_report(const struct failures *f, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT((FAILURES_MAX + (size_t)1) * ERROR_MSG_BYTES_MAX);
 
@@ -89,7 +92,8 @@ static int failures_tell(const struct failures *f, struct error *err)
         return -(int)err->code;
     }
     for (unsigned i = 0; i < f->count; i++)
-        buf_addf(&text, "%s%s", i ? ", " : "[", f->texts[i]); /* failures stick, and it is cut anyway */
+        buf_addf(&text, "%s%s", i ? ", " : "[",
+                 f->texts[i]); /* a failed buffer is fine: the text is cut anyway */
     buf_add_char(&text, ']');
     return error_set(err, f->first.code, "%s", buf_cstr(&text));
 }
@@ -110,8 +114,8 @@ static int add_file(struct build *b, const char *path, struct str bytes, int32_t
                     struct error *err)
 {
     if (bytes.len > CONTENT_BYTES_MAX - b->bytes)
-        return error_set(err, ERR_TOO_LARGE, "the files of volume '%s' have more than %zu MiB",
-                         spec_name(&b->q->spec), CONTENT_BYTES_MAX >> 20);
+        return error_set(err, ERR_TOO_LARGE, "files of volume '%s' exceed %zu MiB", spec_name(&b->q->spec),
+                         CONTENT_BYTES_MAX >> 20);
     b->bytes += bytes.len;
     b->files[b->count++] = (struct atomic_file){ path, bytes, (mode_t)mode, uid };
     return 0;
@@ -125,8 +129,7 @@ static const struct volume_content *find_content(const struct build *b, uint8_t 
     return NULL;
 }
 
-/* What was fetched for a projection, as far as it may be used. *ret is NULL for an object that is allowed to
- * be missing, and is. */
+/* The object that was fetched for a projection. *ret is NULL for an optional object that does not exist. */
 static int get_content(const struct build *b, uint8_t projection, uint32_t index, bool is_optional,
                        const struct volume_content **ret, struct error *err)
 {
@@ -152,15 +155,7 @@ static struct config_entries entries_of(const struct volume_content *c)
     return config_map_of(c->object)->data;
 }
 
-static int missing_key(uint8_t projection, const char *key, struct error *err)
-{
-    return error_set(err, ERR_INVALID,
-                     projection == PROJECTION_SECRET ? "references non-existent secret key: %s"
-                                                     : "configmap references non-existent config key: %s",
-                     key);
-}
-
-/* The keys of an object, all of them or those that are listed. */
+/* All keys of an object, or those that are listed. */
 static int add_keyed(struct build *b, const struct pod_keyed *k, uint8_t projection, uint32_t index,
                      struct error *err)
 {
@@ -180,12 +175,16 @@ static int add_keyed(struct build *b, const struct pod_keyed *k, uint8_t project
             r = add_file(b, item->path, e->bytes, item->mode == POD_MODE_UNSET ? b->default_mode : item->mode,
                          -1, err);
         else if (!k->is_optional)
-            r = missing_key(projection, item->key, err);
+            r = error_set(err, ERR_INVALID,
+                          projection == PROJECTION_SECRET
+                              ? "references non-existent secret key: %s"
+                              : "configmap references non-existent config key: %s",
+                          item->key);
     }
     return r;
 }
 
-/* Each item that fails is told. */
+/* Reports each item that fails. */
 static int add_downward(struct build *b, const struct pod_downward *w, struct error *err)
 {
     int r = 0;
@@ -205,7 +204,7 @@ static int add_downward(struct build *b, const struct pod_downward *w, struct er
     return r;
 }
 
-/* Whoever is to read the token is its owner, or of its group: nobody else. */
+/* Only the owner of the token file or its group can read it. */
 static int add_token(struct build *b, const struct pod_token *t, uint32_t index, struct error *err)
 {
     bool has_reader = b->q->fs_user >= 0 || b->q->fs_group >= 0;
@@ -214,6 +213,7 @@ static int add_token(struct build *b, const struct pod_token *t, uint32_t index,
 
     if (r < 0)
         return r;
+    assert(content); /* it is not optional */
     return add_file(b, t->path, content->token, has_reader ? TOKEN_MODE : b->default_mode, b->q->fs_user,
                     err);
 }
@@ -232,18 +232,18 @@ static int add_projection(struct build *b, const struct pod_projection *p, uint3
         if (p->trust_bundle->name[0] == '\0' && p->trust_bundle->signer[0] == '\0')
             return error_set(err, ERR_INVALID,
                              "ClusterTrustBundle projection requires either name or signerName to be set");
-        return error_set(err, ERR_UNSUPPORTED, "clusterTrustBundle sources are not supported here");
+        return error_set(err, ERR_UNSUPPORTED, "clusterTrustBundle sources are not supported");
     case PROJECTION_CERTIFICATE:
-        return error_set(err, ERR_UNSUPPORTED, "podCertificate sources are not supported here");
+        return error_set(err, ERR_UNSUPPORTED, "podCertificate sources are not supported");
     case PROJECTION_UNKNOWN:
     case PROJECTION_TYPE_COUNT:
         break;
     }
-    return error_set(err, ERR_UNSUPPORTED, "source %u of the projected volume is of no kind that is known",
+    return error_set(err, ERR_UNSUPPORTED, "source %u of the projected volume has an unknown type",
                      (unsigned)index);
 }
 
-/* Later sources win over earlier ones by coming later. */
+/* Reports each source that fails. Later sources override earlier ones. */
 static int add_projected(struct build *b, const struct pod_projected *p, struct error *err)
 {
     for (uint32_t i = 0; i < p->items_count; i++) {
@@ -253,92 +253,45 @@ static int add_projected(struct build *b, const struct pod_projected *p, struct 
         if (r < 0)
             failures_add(&b->failures, err);
     }
-    return 0;
+    return failures_report(&b->failures, err);
 }
 
-/* --- How many files, at most --- */
-
-static size_t count_keyed(const struct build *b, const struct pod_keyed *k, uint8_t projection,
-                          uint32_t index)
-{
-    const struct volume_content *c = find_content(b, projection, index);
-
-    return k->items_count ? k->items_count : c && c->r == 0 ? entries_of(c).count : 0;
-}
-
+/* The maximum number of files. */
 static size_t count_projected(const struct build *b, const struct pod_projected *p)
 {
     size_t count = 0;
 
     for (uint32_t i = 0; i < p->items_count; i++) {
         const struct pod_projection *one = &p->items[i];
-        if (one->type == PROJECTION_SECRET || one->type == PROJECTION_CONFIG_MAP)
-            count += count_keyed(b, one->keyed, one->type, i);
-        else if (one->type == PROJECTION_DOWNWARD_API)
+        const struct volume_content *c = find_content(b, one->type, i);
+
+        if (one->type == PROJECTION_DOWNWARD_API)
             count += one->downward->items_count;
-        else
+        else if (one->type != PROJECTION_SECRET && one->type != PROJECTION_CONFIG_MAP)
             count++;
+        else if (one->keyed->items_count)
+            count += one->keyed->items_count;
+        else if (c && c->r == 0)
+            count += entries_of(c).count;
     }
     return count;
-}
-
-/* The volume's kind as a projection; PROJECTION_UNKNOWN for a projected volume itself. */
-static uint8_t projection_of(const struct pod_volume *v)
-{
-    return v->type == POD_VOLUME_SECRET         ? PROJECTION_SECRET
-           : v->type == POD_VOLUME_CONFIG_MAP   ? PROJECTION_CONFIG_MAP
-           : v->type == POD_VOLUME_DOWNWARD_API ? PROJECTION_DOWNWARD_API
-                                                : PROJECTION_UNKNOWN;
-}
-
-static size_t count_files(const struct build *b, const struct pod_volume *v)
-{
-    uint8_t projection = projection_of(v);
-
-    if (projection == PROJECTION_UNKNOWN)
-        return count_projected(b, v->projected);
-    return projection == PROJECTION_DOWNWARD_API ? v->downward->items_count
-                                                 : count_keyed(b, v->keyed, projection, 0);
-}
-
-static int32_t default_mode_of(const struct pod_volume *v)
-{
-    uint8_t projection = projection_of(v);
-
-    return projection == PROJECTION_UNKNOWN        ? v->projected->default_mode
-           : projection == PROJECTION_DOWNWARD_API ? v->downward->default_mode
-                                                   : v->keyed->default_mode;
-}
-
-static int build_files(struct build *b, const struct pod_volume *v, struct error *err)
-{
-    uint8_t projection = projection_of(v);
-    int r;
-
-    if (projection == PROJECTION_UNKNOWN)
-        r = add_projected(b, v->projected, err);
-    else if (projection == PROJECTION_DOWNWARD_API)
-        r = add_downward(b, v->downward, err);
-    else
-        r = add_keyed(b, v->keyed, projection, 0, err);
-    return r < 0 ? r : failures_tell(&b->failures, err);
 }
 
 int content_build(struct arena *a, const struct set_up_request *q, struct atomic_files *ret,
                   struct error *err)
 {
-    const struct pod_volume *v = q->spec.inlined;
-    struct build b = { .q = q, .failures = { .arena = a } };
+    struct pod_projection one;
+    const struct pod_projected all = projections_of(q->spec.inlined, &one);
+    struct build b = { .q = q, .default_mode = all.default_mode, .failures = { .arena = a } };
     int r;
 
-    b.default_mode = default_mode_of(v);
     if (b.default_mode == POD_MODE_UNSET)
         return error_set(err, ERR_INVALID, "no defaultMode used, not even the default value for it");
-    b.files = arena_array(a, count_files(&b, v) + 1, sizeof *b.files);
+    b.files = arena_array(a, count_projected(&b, &all) + 1, sizeof *b.files);
     if (!b.files)
         return arena_check(a, err);
     downward_init(&b.downward, a, q->pod, q->node);
-    r = build_files(&b, v, err);
+    r = add_projected(&b, &all, err);
     downward_done(&b.downward);
     if (r == 0)
         r = arena_check(a, err);

@@ -1,8 +1,8 @@
-/* The downward API: fields of a pod and the resources of its containers as the text of files.
+/* The downward API: fields of a pod and resources of its containers as file contents.
  *
- * A whole map comes as sorted lines key="value", the value quoted; one entry of it as it is, "" when it is
- * not there. Resources are divided and rounded up; a limit that a container does not have is what the node
- * can give, since that is what it may come to. */
+ * A whole map is written as sorted lines key="value", with the value quoted; a single entry is written as it
+ * is, "" if it does not exist. Resources are divided and rounded up; a missing limit is the node's
+ * allocatable amount. */
 #include "plugins/content.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ void downward_done(struct downward *w)
     json_done(&w->text);
 }
 
-/* A map of the pod's text, since the view leaves out the copy that kubectl keeps in an annotation. */
+/* A map from the pod's text, because the parsed pod omits kubectl's last-applied annotation. */
 static int map_of_text(struct downward *w, size_t map, json_ref *ret, struct error *err)
 {
     int r = 0;
@@ -43,7 +43,7 @@ static int map_of_text(struct downward *w, size_t map, json_ref *ret, struct err
 }
 
 /* A copy in the arena. */
-static int keep(struct downward *w, struct str text, struct str *ret, struct error *err)
+static int keep_text(struct downward *w, struct str text, struct str *ret, struct error *err)
 {
     const char *copy = arena_dup(w->arena, text);
 
@@ -51,13 +51,6 @@ static int keep(struct downward *w, struct str text, struct str *ret, struct err
         return arena_check(w->arena, err);
     *ret = (struct str){ copy, text.len };
     return 0;
-}
-
-static int keep_buf(struct downward *w, const struct buf *text, struct str *ret, struct error *err)
-{
-    int r = buf_check(text, "the pod's field", err);
-
-    return r < 0 ? r : keep(w, buf_str(text), ret, err);
 }
 
 static int add_line(struct str key, struct str value, struct buf *out, struct error *err)
@@ -71,11 +64,11 @@ static int add_line(struct str key, struct str value, struct buf *out, struct er
         buf_add_char(out, '\n');
     buf_add_str(out, key);
     buf_add_char(out, '=');
-    buf_add_cstr(out, quote(quoted, room, value));
+    buf_add_cstr(out, quote_text(quoted, room, value));
     return 0;
 }
 
-/* Made once, however many files show it. */
+/* Built once for all files that show it. */
 static int whole_map(struct downward *w, size_t map, struct str *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(MAP_BYTES_MAX);
@@ -90,13 +83,15 @@ static int whole_map(struct downward *w, size_t map, struct str *ret, struct err
     for (json_ref m = json_first(&w->text, members); m && r == 0; m = json_next(&w->text, m)) /* sorted */
         r = add_line(json_key(&w->text, m), json_text(&w->text, m), &text, err);
     if (r == 0)
-        r = keep_buf(w, &text, &w->maps[map], err);
+        r = buf_check(&text, "field of the pod", err);
+    if (r == 0)
+        r = keep_text(w, buf_str(&text), &w->maps[map], err);
     if (r == 0)
         *ret = w->maps[map];
     return r;
 }
 
-/* "" for one that is not there. */
+/* "" if it does not exist. */
 static int map_entry(struct downward *w, size_t map, struct str key, struct str *ret, struct error *err)
 {
     const struct kvs *kvs = map == DOWNWARD_LABELS ? &w->pod->obj.labels : &w->pod->obj.annotations;
@@ -112,10 +107,10 @@ static int map_entry(struct downward *w, size_t map, struct str key, struct str 
         return 0;
     }
     r = map_of_text(w, map, &members, err);
-    return r < 0 ? r : keep(w, json_text(&w->text, json_get_key(&w->text, members, key)), ret, err);
+    return r < 0 ? r : keep_text(w, json_text(&w->text, json_get_key(&w->text, members, key)), ret, err);
 }
 
-/* "metadata.labels['k']" into its two parts. False when it has no key. */
+/* Splits "metadata.labels['k']". False if it has no key. */
 static bool split_key(struct str path, struct str *ret_path, struct str *ret_key)
 {
     const char *open = memmem(path.s, path.len, "['", 2);
@@ -157,7 +152,7 @@ static bool falls_back_to_node(const char *name)
     return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || strcmp(name, "ephemeral-storage") == 0;
 }
 
-/* The amount that is shown; zero for a request that is not made. */
+/* The amount to show; zero for a missing request. */
 static int find_amount(const struct pod_container *c, const struct node *node, const char *resource,
                        const char **ret_name, struct quantity *ret, struct error *err)
 {
@@ -172,7 +167,7 @@ static int find_amount(const struct pod_container *c, const struct node *node, c
     q = amounts_get(is_limit ? &c->limits : &c->requests, name);
     if (is_limit && (!q || quantity_is_zero(q)) && falls_back_to_node(name)) {
         if (!node)
-            return error_set(err, ERR_UNAVAILABLE, "what the node can give of %s is not known yet", name);
+            return error_set(err, ERR_UNAVAILABLE, "allocatable %s of the node is not known yet", name);
         q = amounts_get(&node->allocatable, name);
     }
     *ret = q ? *q : (struct quantity){ 0 };
@@ -180,7 +175,7 @@ static int find_amount(const struct pod_container *c, const struct node *node, c
     return 0;
 }
 
-/* a / b, rounded up; amounts below zero are nobody's. */
+/* a / b, rounded up; no amount is negative. */
 static int64_t divide_up(int64_t a, int64_t b)
 {
     if (a <= 0)
@@ -197,7 +192,7 @@ static int resource_value(struct downward *w, const struct pod_downward_item *it
     int64_t value;
     int r;
 
-    if (!c || c->kind == CONTAINER_EPHEMERAL) /* those have no resources */
+    if (!c || c->kind == CONTAINER_EPHEMERAL) /* ephemeral containers have no resources */
         return error_set(err, ERR_INVALID, "container %s not found", item->container);
     r = find_amount(c, w->node, item->resource, &name, &amount, err);
     if (r < 0)

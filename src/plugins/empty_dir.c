@@ -1,11 +1,11 @@
 /* emptyDir volumes.
  *
- * That one is set up is noted in a file beside the volumes, pods/UID/plugins/kubernetes.io~empty-dir/NAME/
- * ready: a directory whose owners were changed half is not taken for a finished one, and a finished one is
- * not walked again. After a restart nobody knows what a directory was made of, so that its end goes by what
- * is mounted there.
+ * A file next to the volumes, pods/UID/plugins/kubernetes.io~empty-dir/NAME/ready, marks a volume as set up:
+ * a directory with incomplete ownership changes is not taken for finished, and a finished one is not walked
+ * again. After a restart the medium is unknown, so tear_down() checks what is mounted.
  *
- * The size limit of a directory on disk is not enforced here: the node looks at its usage and evicts. */
+ * The size limit of a directory on disk is not enforced here: the node checks its usage and evicts the pod.
+ */
 #include "plugins/empty_dir.h"
 
 #include <inttypes.h>
@@ -15,13 +15,12 @@
 #include "api/json_out.h"
 #include "base/cleanup.h"
 #include "host/fs.h"
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "host/remove.h"
 #include "host/safe_path.h"
 #include "io/path.h"
 #include "plugins/builtin.h"
 #include "plugins/layout.h"
-#include "plugins/reconstruct.h"
 
 #define NAME "kubernetes.io/empty-dir"
 #define HUGE_PAGES "HugePages"
@@ -32,9 +31,9 @@
 #define SOURCE_BYTES_MAX 64
 #define OPTION_BYTES (QUANTITY_TEXT_BYTES_MAX + 16)
 
-/* --- Notes --- */
+/* --- Marker files --- */
 
-/* The directory of what is noted, and the file in it. */
+/* The directory of the marker, and the marker file. */
 static int notes_paths(const char *root, const char *pod_uid, const char *name, char ret_dir[PATH_MAX],
                        char ret_ready[PATH_MAX], struct error *err)
 {
@@ -46,14 +45,7 @@ static int notes_paths(const char *root, const char *pod_uid, const char *name, 
     return n < 0 || n >= PATH_MAX ? error_set(err, ERR_INVALID, "a path below '%s' is too long", root) : 0;
 }
 
-static int notes_write(const char *dir, const char *ready, struct error *err)
-{
-    int r = host_make_path(dir, NOTES_MODE, err);
-
-    return r < 0 ? r : host_make_file(ready, READY_MODE, err);
-}
-
-/* Nothing else is in there, mostly. */
+/* The directory is usually empty besides the marker. */
 static int notes_remove(const struct volume_env *env, const char *pod_uid, const char *dir, const char *ready,
                         struct error *err)
 {
@@ -69,9 +61,9 @@ static int notes_remove(const struct volume_env *env, const char *pod_uid, const
     return r < 0 ? error_wrap(err, "failed to remove ready dir [%s]", dir) : 0;
 }
 
-/* --- In memory --- */
+/* --- Medium Memory --- */
 
-/* Something of that kind is mounted right at path, and is what its users see. */
+/* True if a file system of that kind is mounted exactly at path and not covered by another mount. */
 static int is_mounted(const char *path, enum host_fs_kind wanted, bool *ret, uint64_t *ret_block_bytes,
                       struct error *err)
 {
@@ -104,7 +96,7 @@ int64_t empty_dir_memory_bytes(const struct pod_empty_dir *source, const struct 
     return bytes > 0 ? bytes : 0;
 }
 
-/* The directory that something is to be mounted on, without it when that fails. */
+/* Creates the directory and mounts on it; removes it if the mount fails. */
 static int mount_on_new_dir(const struct volume_env *env, const struct mount_plan *plan, struct error *err)
 {
     struct error ignored;
@@ -114,7 +106,7 @@ static int mount_on_new_dir(const struct volume_env *env, const struct mount_pla
         return r;
     r = host_mount(&env->tools, plan, err);
     if (r < 0)
-        (void)host_remove_empty_dir(plan->target, &ignored); /* the mount's failure is the one to tell */
+        (void)host_remove_empty_dir(plan->target, &ignored); /* the failure of the mount is reported */
     return r;
 }
 
@@ -140,12 +132,7 @@ static int make_tmpfs(const struct volume_env *env, const struct set_up_request 
     return mount_on_new_dir(env, &plan, err);
 }
 
-/* --- In huge pages --- */
-
-static bool is_huge_pages(const char *medium)
-{
-    return strcmp(medium, HUGE_PAGES) == 0 || str_has_prefix(str_of(medium), HUGE_PAGES "-");
-}
+/* --- Medium HugePages --- */
 
 /* The size in "HugePages-2Mi"; false for "HugePages". */
 static int medium_size(const char *medium, bool *ret_is_sized, struct quantity *ret, struct error *err)
@@ -160,13 +147,13 @@ static int medium_size(const char *medium, bool *ret_is_sized, struct quantity *
 
 struct page_sizes {
     const char *medium;
-    bool is_sized; /* only this size will do */
+    bool is_sized; /* only this size is accepted */
     struct quantity wanted;
     bool is_found;
     struct quantity found;
 };
 
-static int look_for_pages(struct page_sizes *p, const struct amounts *requests, struct error *err)
+static int find_page_size(struct page_sizes *p, const struct amounts *requests, struct error *err)
 {
     for (uint32_t i = 0; i < requests->count; i++) {
         struct str name = str_of(requests->items[i].name);
@@ -175,7 +162,7 @@ static int look_for_pages(struct page_sizes *p, const struct amounts *requests, 
         if (!str_has_prefix(name, HUGE_PAGES_RESOURCE))
             continue;
         name = str_of(name.s + strlen(HUGE_PAGES_RESOURCE));
-        if (quantity_parse(name, &size, &ignored) < 0) /* of no use to anybody */
+        if (quantity_parse(name, &size, &ignored) < 0) /* not a valid page size */
             continue;
         if (p->is_sized && quantity_cmp(&size, &p->wanted) != 0)
             continue;
@@ -195,9 +182,9 @@ int empty_dir_page_size(const struct pod *pod, const char *medium, struct quanti
     int r = medium_size(medium, &p.is_sized, &p.wanted, err);
 
     if (r == 0)
-        r = look_for_pages(&p, &pod->requests, err);
+        r = find_page_size(&p, &pod->requests, err);
     for (uint32_t i = 0; i < pod->containers_count && r == 0; i++)
-        r = look_for_pages(&p, &pod->containers[i].requests, err);
+        r = find_page_size(&p, &pod->containers[i].requests, err);
     if (r < 0)
         return r;
     if (!p.is_found)
@@ -209,7 +196,7 @@ int empty_dir_page_size(const struct pod *pod, const char *medium, struct quanti
     return 0;
 }
 
-/* One that is mounted already must have the pages that the medium names. */
+/* An existing mount must have the page size of the medium. */
 static int check_mounted_pages(const struct set_up_request *q, const struct empty_dir *e, uint64_t bytes,
                                struct error *err)
 {
@@ -220,7 +207,7 @@ static int check_mounted_pages(const struct set_up_request *q, const struct empt
 
     if (r < 0 || !is_sized || quantity_cmp(&wanted, &mounted) == 0)
         return r;
-    quantity_format(&mounted, &shown); /* "" when there is no memory: it is for people */
+    quantity_format(&mounted, &shown); /* "" without memory: only for the message */
     return error_set(err, ERR_CONFLICT,
                      "pod %s: mounted dir %s pagesize '%s' and requested medium size '%s' differ",
                      q->pod->obj.name, e->path, buf_cstr(&shown), e->source.medium + strlen(HUGE_PAGES "-"));
@@ -243,7 +230,7 @@ static int make_huge_pages(const struct volume_env *env, const struct set_up_req
         return r;
     buf_add_cstr(&option, "pagesize=");
     quantity_format(&size, &option);
-    r = buf_check(&option, "the mount option", err);
+    r = buf_check(&option, "mount option", err);
     if (r < 0)
         return r;
     struct mount_plan plan = {
@@ -255,7 +242,7 @@ static int make_huge_pages(const struct volume_env *env, const struct set_up_req
     return mount_on_new_dir(env, &plan, err);
 }
 
-/* --- Setting up --- */
+/* --- Set up --- */
 
 static int make_by_medium(const struct volume_env *env, const struct set_up_request *q,
                           const struct empty_dir *e, struct error *err)
@@ -266,14 +253,14 @@ static int make_by_medium(const struct volume_env *env, const struct set_up_requ
         return host_make_path(e->path, DIR_MODE, err);
     if (strcmp(medium, EMPTY_DIR_MEMORY) == 0)
         return make_tmpfs(env, q, e, err);
-    if (is_huge_pages(medium))
+    if (strcmp(medium, HUGE_PAGES) == 0 || str_has_prefix(str_of(medium), HUGE_PAGES "-"))
         return make_huge_pages(env, q, e, err);
     return error_set(err, ERR_INVALID, "unknown storage medium \"%s\"", medium);
 }
 
-/* What cannot be owned is passed over; but a walk that was stopped is not a finished one. */
-static int own(const struct volume_env *env, const struct set_up_request *q, const char *path,
-               struct error *err)
+/* A failure to change ownership is ignored; an interrupted walk is not finished. */
+static int apply_fs_group(const struct volume_env *env, const struct set_up_request *q, const char *path,
+                          struct error *err)
 {
     struct ownership o = { .gid = (gid_t)q->fs_group, .stop = env->stop };
     struct error failed;
@@ -285,12 +272,12 @@ static int own(const struct volume_env *env, const struct set_up_request *q, con
     r = host_own(path, &o, &walked, &failed);
     if (r != -ERR_CANCELLED)
         return 0;
-    *err = failed;
-    return r;
+    failed.code = ERR_INCOMPLETE;
+    return error_pass(err, &failed);
 }
 
-/* Whether what is noted as ready still is: a directory can be removed by hand, a mount goes with the machine.
- */
+/* True if a volume marked as ready still exists: a directory may have been removed by hand, and mounts are
+ * lost at reboot. */
 static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bool *ret_is_stale,
                      struct error *err)
 {
@@ -303,7 +290,7 @@ static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bo
     if (r < 0)
         return r;
     if (state == HOST_PATH_CORRUPTED)
-        return error_set(err, ERR_IO, "'%s' is a mount that is dead", e->path);
+        return error_set(err, ERR_IO, "mount at '%s' is stale", e->path);
     if (is_ready && strcmp(e->source.medium, EMPTY_DIR_MEMORY) == 0)
         r = is_mounted(e->path, HOST_FS_TMPFS, &is_there, NULL, err);
     else if (is_ready && e->source.medium[0] == '\0')
@@ -324,18 +311,20 @@ int empty_dir_set_up(const struct volume_env *env, const struct set_up_request *
         r = is_set_up(e, ready, &is_done, &is_stale, err);
     if (r < 0 || is_done)
         return r;
-    if (is_stale) /* a crash from here on must find it not ready */
+    if (is_stale) /* after a crash from here on it must not count as ready */
         r = notes_remove(env, q->pod->obj.uid, notes, ready, err);
     if (r == 0)
         r = make_by_medium(env, q, e, err);
     if (r == 0)
-        r = own(env, q, e->path, err);
-    return r < 0 ? r : notes_write(notes, ready, err);
+        r = apply_fs_group(env, q, e->path, err);
+    if (r == 0)
+        r = host_make_path(notes, NOTES_MODE, err);
+    return r < 0 ? r : host_make_file(ready, READY_MODE, err);
 }
 
-/* --- Tearing down --- */
+/* --- Tear down --- */
 
-/* Ends what is mounted on it, if that is of our making; anything else the removal will name. */
+/* Unmounts what this plugin has mounted; removal reports anything else. */
 static int unmount_ours(const struct volume_env *env, const char *path, bool *ret_was_mounted,
                         struct error *err)
 {
@@ -372,7 +361,7 @@ int empty_dir_tear_down(const struct volume_env *env, const char *pod_uid, const
     return r < 0 ? r : host_remove_own_tree(base, path, env->stop, err);
 }
 
-/* --- Resizing --- */
+/* --- Resize --- */
 
 int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, const struct pod *pod,
                      int64_t bytes, struct error *err)
@@ -386,7 +375,7 @@ int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, 
         return error_set(err, ERR_UNSUPPORTED, "only memory-backed emptyDir volumes support direct resize");
     if (!v->empty_dir->has_size_limit || bytes <= 0)
         return error_set(err, ERR_UNSUPPORTED, "addition or removal of size limit is not supported");
-    r = empty_dir_path(&empty_dir_plugin, env->root, pod->obj.uid, v->name, s, path, err);
+    r = layout_path_slot(&empty_dir_plugin, env->root, pod->obj.uid, v->name, s, path, err);
     if (r == 0)
         r = is_mounted(path, HOST_FS_TMPFS, &is_there, NULL, err);
     if (r < 0)
@@ -416,13 +405,6 @@ static const struct resize_table resize_table = { .bytes = resizable_bytes, .res
 
 /* --- The plugin --- */
 
-int empty_dir_path(const struct volume_plugin *self, const char *root, const char *pod_uid, const char *name,
-                   const struct volume_spec *spec, char ret[PATH_MAX], struct error *err)
-{
-    (void)spec;
-    return layout_pod_path(root, pod_uid, "volumes", self->name, name, ret, err);
-}
-
 int empty_dir_usage(const struct volume_plugin *self, const struct volume_env *env, const char *path,
                     struct host_usage *ret, struct error *err)
 {
@@ -436,15 +418,7 @@ static bool plugin_can_support(const struct volume_plugin *self, const struct vo
     return s->inlined && s->inlined->type == POD_VOLUME_EMPTY_DIR;
 }
 
-static int plugin_volume_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
-                              struct error *err)
-{
-    (void)self;
-    buf_add_cstr(ret, spec_name(s));
-    return buf_check(ret, "the name of the volume", err);
-}
-
-/* Of what it was made is found again when it is torn down. */
+/* The medium is determined at tear down. */
 static int plugin_reconstruct(const struct volume_plugin *self, const struct volume_env *env,
                               const char *name, const char *pod_uid, bool is_block, struct object **ret,
                               struct error *err)
@@ -453,7 +427,7 @@ static int plugin_reconstruct(const struct volume_plugin *self, const struct vol
 
     (void)env;
     if (is_block)
-        return error_set(err, ERR_UNSUPPORTED, "%s has no block volumes", self->name);
+        return error_set(err, ERR_UNSUPPORTED, "%s does not support block volumes", self->name);
     json_out_object(&source, "emptyDir");
     json_out_end_object(&source);
     return reconstruct_pod(name, pod_uid, &source, ret, err);
@@ -472,7 +446,7 @@ static int plugin_set_up(const struct volume_plugin *self, const struct volume_e
 {
     struct empty_dir e = { .name = spec_name(&q->spec), .source = *q->spec.inlined->empty_dir };
     char path[PATH_MAX];
-    int r = empty_dir_path(self, env->root, q->pod->obj.uid, e.name, &q->spec, path, err);
+    int r = layout_path_slot(self, env->root, q->pod->obj.uid, e.name, &q->spec, path, err);
 
     e.path = path;
     return r < 0 ? r : empty_dir_set_up(env, q, &e, err);
@@ -482,13 +456,13 @@ static int plugin_tear_down(const struct volume_plugin *self, const struct volum
                             const char *pod_uid, struct error *err)
 {
     char path[PATH_MAX];
-    int r = empty_dir_path(self, env->root, pod_uid, name, /* spec= */ NULL, path, err);
+    int r = layout_path_slot(self, env->root, pod_uid, name, /* spec= */ NULL, path, err);
 
     return r < 0 ? r : empty_dir_tear_down(env, pod_uid, name, path, err);
 }
 
 static const struct pod_table pod_table = {
-    .path = empty_dir_path,
+    .path = layout_path_slot,
     .attributes = plugin_attributes,
     .set_up = plugin_set_up,
     .tear_down = plugin_tear_down,
@@ -498,7 +472,7 @@ static const struct pod_table pod_table = {
 const struct volume_plugin empty_dir_plugin = {
     .name = NAME,
     .can_support = plugin_can_support,
-    .volume_name = plugin_volume_name,
+    .volume_name = volume_name_slot,
     .reconstruct = plugin_reconstruct,
     .pods = &pod_table,
     .resize = &resize_table,

@@ -1,7 +1,8 @@
-/* Directories that live as long as their pod: on disk, in memory, in huge pages. Blocks: for the pool.
+/* Directories that exist as long as their pod: on disk, in memory, in huge pages. Blocking: call it on the
+ * pool.
  *
- * The volumes that show objects stand in such directories too, so that a directory has a name of its own
- * here: "wrapped_" and the volume's, where it is somebody else's. */
+ * Volumes that show objects use such directories too. So a directory has its own name here: "wrapped_" and
+ * the volume's name, if another plugin uses it. */
 #ifndef BERTH_PLUGINS_EMPTY_DIR_H
 #define BERTH_PLUGINS_EMPTY_DIR_H
 
@@ -10,33 +11,31 @@
 #define EMPTY_DIR_MEMORY "Memory"
 
 struct empty_dir {
-    const char *name; /* of what is noted about it */
+    const char *name; /* of its marker */
     const char *path;
     struct pod_empty_dir source;
 };
 
-/* Of q the pod, the node and the group count. What is set up stays as it is. */
+/* Only the pod, the node and the group of q are used. A volume that is set up stays as it is. */
 int empty_dir_set_up(const struct volume_env *env, const struct set_up_request *q, const struct empty_dir *e,
                      struct error *err);
-/* The directory with all that is in it; whether something is mounted there is found out. */
+/* Removes the directory with its contents, and unmounts it if something is mounted. */
 int empty_dir_tear_down(const struct volume_env *env, const char *pod_uid, const char *name, const char *path,
                         struct error *err);
 
-/* How large a volume in memory is: what the node can give, less where the pod's limit is less, less where the
- * volume's own is. 0 when nobody says. Pure. */
+/* The size of a volume in memory: the node's allocatable memory, the pod's limit or the volume's own limit,
+ * whichever is least. 0: unknown. Pure. */
 int64_t empty_dir_memory_bytes(const struct pod_empty_dir *source, const struct pod *pod,
                                const struct node *node);
-/* "2Mi": the size of the pages for that medium of the pod. Pure. */
+/* "2Mi": the page size for that medium of the pod. Pure. */
 int empty_dir_page_size(const struct pod *pod, const char *medium, struct quantity *ret, struct error *err);
 
-/* Gives a volume in memory that has a size limit another size: the pod was resized. ERR_UNAVAILABLE while it
+/* Changes the size of a volume in memory with a size limit, after a resize of the pod. ERR_UNAVAILABLE if it
  * is not set up. */
 int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, const struct pod *pod,
                      int64_t bytes, struct error *err);
 
-/* Slots of a pod_table that all volumes of this making share. */
-int empty_dir_path(const struct volume_plugin *self, const char *root, const char *pod_uid, const char *name,
-                   const struct volume_spec *spec, char ret[PATH_MAX], struct error *err);
+/* A slot of pod_table for all volumes that use such directories. */
 int empty_dir_usage(const struct volume_plugin *self, const struct volume_env *env, const char *path,
                     struct host_usage *ret, struct error *err);
 

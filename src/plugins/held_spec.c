@@ -1,3 +1,4 @@
+/* A volume spec with a reference to its object. Zeroed means none. */
 #include "plugins/held_spec.h"
 
 #include "api/migration.h"

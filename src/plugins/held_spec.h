@@ -1,5 +1,4 @@
-/* A volume's spec that outlives the caches it came from: with a reference to the object that it is part of.
- */
+/* A volume spec that outlives the caches: it has a reference to the object that contains it. */
 #ifndef BERTH_PLUGINS_HELD_SPEC_H
 #define BERTH_PLUGINS_HELD_SPEC_H
 
@@ -14,11 +13,11 @@ struct held_spec {
     struct volume_spec spec;
 };
 
-/* of: the pod's volume of that name, or with NULL the PersistentVolume that o is. False when the pod has no
- * such volume. What was held before is let go of. */
+/* of: the pod's volume of that name, or with NULL the PersistentVolume o. False if the pod has no such
+ * volume. Releases the previous object. */
 bool held_spec_set(struct held_spec *h, const struct object *o, const char *of, bool is_read_only);
-/* A volume whose plugin became a CSI driver is held as its translation from here on; others stay. A failure
- * leaves it as it was. */
+/* Replaces a volume of a migrated in-tree plugin by its CSI translation; others are unchanged, as after a
+ * failure. */
 int held_spec_migrate(struct held_spec *h, struct error *err);
 /* from: NULL for none. */
 void held_spec_copy(struct held_spec *to, const struct held_spec *from);
@@ -29,7 +28,7 @@ static inline void held_spec_clear_p(struct held_spec *h)
     held_spec_clear(h);
 }
 
-/* For texts: "nil" for none. */
+/* For messages: "nil" for none. */
 const char *held_spec_name(const struct held_spec *h);
 
 #endif

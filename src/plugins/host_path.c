@@ -1,12 +1,12 @@
-/* hostPath volumes: plain directories of this machine, for development on one node.
+/* hostPath volumes: directories of this machine, for development on one node.
  *
- * The provisioner names the directory after the claim's uid, which is a random UUID: an operation that is
- * repeated after a crash finds its directory again instead of leaving one behind. What is deleted or recycled
- * is chosen by whoever wrote the volume, so host/remove.h and host/guard.h judge it; and the directory that
- * holds what was provisioned, or one around it, is nobody's volume.
+ * The provisioner names the directory after the claim's uid, a random UUID, so that an operation that is
+ * repeated after a crash finds its directory. The path to delete or recycle is chosen by the author of the
+ * volume, so host/remove.h and host/guard.h check it; the base directory of provisioned volumes, and its
+ * parents, are refused.
  *
- * On a node nothing is mounted: containers get the path itself, links and all, so that set up only looks at
- * what is there and may make it. */
+ * On a node nothing is mounted: containers get the path itself, with its links, and set_up() only checks or
+ * creates it. */
 #include "plugins/builtin.h"
 
 #include <stdio.h>
@@ -22,7 +22,6 @@
 #include "io/file.h"
 #include "io/random.h"
 #include "plugins/op_job.h"
-#include "plugins/reconstruct.h"
 
 #define NAME "kubernetes.io/host-path"
 #define ANN_CREATED_BY "kubernetes.io/createdby"
@@ -56,22 +55,13 @@ static int host_path_check(const struct plugin_host *h, const struct provision_r
     return 0;
 }
 
-static void write_modes(unsigned modes, struct buf *out)
-{
-    modes &= ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP;
-    if (modes == 0)
-        modes = ACCESS_RWO;
-    json_out_array(out, "accessModes");
-    for (int bit = 0; access_mode_names[bit]; bit++)
-        if (modes & 1U << bit)
-            json_out_text(out, NULL, access_mode_names[bit]);
-    json_out_end_array(out);
-}
-
 static void write_volume(const struct op_job *w, struct buf *volume)
 {
     const struct claim *c = claim_of(w->about);
+    unsigned modes = c->modes & (ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP);
 
+    if (modes == 0)
+        modes = ACCESS_RWO;
     json_out_object(volume, NULL);
     json_out_object(volume, "metadata");
     json_out_object(volume, "annotations");
@@ -79,10 +69,12 @@ static void write_volume(const struct op_job *w, struct buf *volume)
     json_out_end_object(volume);
     json_out_end_object(volume);
     json_out_object(volume, "spec");
-    write_modes(c->modes, volume);
-    json_out_object(volume, "capacity");
-    json_out_quantity(volume, "storage", &c->request);
-    json_out_end_object(volume);
+    json_out_array(volume, "accessModes");
+    for (int bit = 0; access_mode_names[bit]; bit++)
+        if (modes & 1U << bit)
+            json_out_text(volume, NULL, access_mode_names[bit]);
+    json_out_end_array(volume);
+    json_out_storage(volume, "capacity", &c->request);
     json_out_object(volume, "hostPath");
     json_out_text(volume, "path", w->path);
     json_out_end_object(volume);
@@ -107,9 +99,9 @@ static int make_run(struct job *j, struct error *err)
     }
     n = snprintf(w->path, sizeof w->path, "%s/%s", provision_dir(&w->host), uid);
     if (n < 0 || (size_t)n >= sizeof w->path)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", provision_dir(&w->host));
+        return error_set(err, ERR_INVALID, "path '%s' is too long", provision_dir(&w->host));
     write_volume(w, &w->volume);
-    r = buf_check(&w->volume, "the provisioned volume", err);
+    r = buf_check(&w->volume, "provisioned volume", err);
     return r < 0 ? r : host_make_dir(provision_dir(&w->host), uid, DIR_MODE, err);
 }
 
@@ -131,7 +123,7 @@ static void host_path_provision(const struct plugin_host *h, const struct provis
 
 /* Removing */
 
-/* The volume's path, cleaned, if it may be touched. */
+/* The cleaned path of the volume, if it may be changed. */
 static int volume_path(const struct plugin_host *h, const struct volume *v, char ret[PATH_MAX],
                        struct error *err)
 {
@@ -145,23 +137,17 @@ static int volume_path(const struct plugin_host *h, const struct volume *v, char
     if (r < 0)
         return r;
     if (strcmp(ret, dir) == 0 || host_path_is_below(dir, ret))
-        return error_set(err, ERR_DENIED, "'%s' holds the directories of other volumes", ret);
+        return error_set(err, ERR_DENIED, "'%s' is the parent directory of other volumes", ret);
     return 0;
 }
 
-/* "/tmp/" and something behind it, anywhere in the path: the API's rule. */
+/* "/tmp/" followed by something, anywhere in the path: the rule of the API. */
 static bool is_in_some_tmp(const char *path)
 {
     for (const char *at = path; (at = strstr(at, "/tmp/")); at++)
         if (at[5] != '\0' && at[5] != '\n')
             return true;
     return false;
-}
-
-/* What was provisioned is removed from within its base; anything else only where the API's rule has it. */
-static bool may_be_removed(const struct plugin_host *h, const char *path)
-{
-    return is_in_some_tmp(path) || (h->host_path_dir && host_path_is_below(path, h->host_path_dir));
 }
 
 static int remove_run(struct job *j, struct error *err)
@@ -177,13 +163,14 @@ static int remove_run(struct job *j, struct error *err)
 
 static void host_path_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct job_type type = { "removal of storage", remove_run, op_job_free };
+    static const struct job_type type = { "storage removal", remove_run, op_job_free };
     const char *given = v->source.host_path->path;
     struct error err = { 0 };
     char path[PATH_MAX];
     int r = 0;
 
-    if (!may_be_removed(h, given))
+    /* A provisioned directory is removed within its base; any other only if the API's rule allows it. */
+    if (!is_in_some_tmp(given) && !(h->host_path_dir && host_path_is_below(given, h->host_path_dir)))
         r = error_set(&err, ERR_DENIED, "host_path deleter only supports /tmp/.+ but received provided %s",
                       given);
     if (r == 0)
@@ -220,12 +207,13 @@ static void host_path_recycle(const struct plugin_host *h, const struct volume *
 
 /* On nodes */
 
-/* What a type asks for. */
+/* The rule for a hostPath type. */
 struct type_rule {
     const char *type;
-    const char *word; /* of the expected kind */
+    const char *word; /* name of the expected kind */
     enum file_kind kind;
-    int (*make)(const char *path, mode_t mode, struct error *err); /* where nothing is; NULL: must be there */
+    /* creates a missing path; NULL: must exist */
+    int (*make)(const char *path, mode_t mode, struct error *err);
     mode_t mode;
 };
 
@@ -239,15 +227,8 @@ static const struct type_rule type_rules[] = {
     { "BlockDevice", "block device", FILE_BLOCK_DEVICE, NULL, 0 },
 };
 
-static const struct type_rule *find_rule(const char *type)
-{
-    for (size_t i = 0; i < ARRAY_LEN(type_rules); i++)
-        if (strcmp(type_rules[i].type, type) == 0)
-            return &type_rules[i];
-    return NULL;
-}
-
-/* Not the expected kind. why: what kept us from seeing the kind; "" for nothing. */
+/* The error for another kind than expected. why: the reason if the kind could not be determined; "" for none.
+ */
 static int wrong_kind(const struct type_rule *rule, const char *path, enum file_kind kind, const char *why,
                       struct error *err)
 {
@@ -266,20 +247,23 @@ static int wrong_kind(const struct type_rule *rule, const char *path, enum file_
     return error_set(err, ERR_INVALID,
                      "hostPath type check failed, %s is not a %s, unable to determine its type: path %s does "
                      "not exist",
-                     path, rule->word, quote(text, sizeof text, str_of(path)));
+                     path, rule->word, quote_text(text, sizeof text, str_of(path)));
 }
 
 static int check_type(const char *path, const char *type, struct error *err)
 {
-    const struct type_rule *rule = find_rule(type);
+    const struct type_rule *rule = NULL;
     enum file_kind kind = FILE_MISSING;
     struct error why = { 0 };
 
     if (type[0] == '\0')
         return 0;
+    for (size_t i = 0; i < ARRAY_LEN(type_rules) && !rule; i++)
+        if (strcmp(type_rules[i].type, type) == 0)
+            rule = &type_rules[i];
     if (!rule)
         return error_set(err, ERR_INVALID, "%s is an invalid volume type", type);
-    (void)host_file_kind(path, &kind, &why); /* what cannot be examined counts as missing */
+    (void)host_file_kind(path, &kind, &why); /* if it cannot be examined it counts as missing */
     if (kind == rule->kind)
         return 0;
     if (kind == FILE_MISSING && rule->make)
@@ -287,28 +271,23 @@ static int check_type(const char *path, const char *type, struct error *err)
     return wrong_kind(rule, path, kind, why.msg, err);
 }
 
-static int check_path(const char *path, struct error *err)
-{
-    for (struct str rest = str_of(path); rest.s;)
-        if (str_is(str_next(&rest, '/'), ".."))
-            return error_set(err, ERR_INVALID, "invalid HostPath `%s`: must not contain '..'", path);
-    if (path[0] != '/') /* relative to what? */
-        return error_set(err, ERR_INVALID, "invalid HostPath `%s`: must be an absolute path", path);
-    return 0;
-}
-
 static int host_path_set_up(const struct volume_plugin *self, const struct volume_env *env,
                             const struct set_up_request *q, struct error *err)
 {
     const struct host_path_source *source = spec_source(&q->spec).host_path;
-    int r = check_path(source->path, err);
+    const char *path = source->path;
 
     (void)self;
     (void)env;
-    return r < 0 ? r : check_type(source->path, source->type, err);
+    for (struct str rest = str_of(path); rest.s;)
+        if (str_is(str_next(&rest, '/'), ".."))
+            return error_set(err, ERR_INVALID, "invalid HostPath `%s`: must not contain '..'", path);
+    if (path[0] != '/') /* no base for a relative path */
+        return error_set(err, ERR_INVALID, "invalid HostPath `%s`: must be an absolute path", path);
+    return check_type(path, source->type, err);
 }
 
-/* Nothing was mounted or made for the pod alone. */
+/* Nothing was mounted or created only for the pod. */
 static int host_path_tear_down(const struct volume_plugin *self, const struct volume_env *env,
                                const char *name, const char *pod_uid, struct error *err)
 {
@@ -330,7 +309,7 @@ static int host_path_path(const struct volume_plugin *self, const char *root, co
     (void)root;
     (void)pod_uid;
     if (strlen(path) >= PATH_MAX)
-        return error_set(err, ERR_INVALID, "hostPath has %zu bytes, more than %d", strlen(path),
+        return error_set(err, ERR_INVALID, "hostPath has %zu bytes, the maximum is %d", strlen(path),
                          PATH_MAX - 1);
     memcpy(ret, path, strlen(path) + 1);
     return 0;
@@ -349,7 +328,7 @@ static int host_path_usage(const struct volume_plugin *self, const struct volume
     (void)env;
     (void)path;
     (void)ret;
-    return error_set(err, ERR_UNSUPPORTED, "volumes of '%s' have no usage of their own", self->name);
+    return error_set(err, ERR_UNSUPPORTED, "plugin '%s' does not report volume usage", self->name);
 }
 
 static int host_path_volume_name(const struct volume_plugin *self, const struct volume_spec *s,
@@ -357,10 +336,10 @@ static int host_path_volume_name(const struct volume_plugin *self, const struct 
 {
     (void)self;
     buf_add_cstr(ret, spec_source(s).host_path->path);
-    return buf_check(ret, "the volume's name", err);
+    return buf_check(ret, "volume name", err);
 }
 
-/* All that the disk tells is the name. */
+/* The disk only has the name. */
 static int host_path_reconstruct(const struct volume_plugin *self, const struct volume_env *env,
                                  const char *name, const char *pod_uid, bool is_block, struct object **ret,
                                  struct error *err)
@@ -369,7 +348,7 @@ static int host_path_reconstruct(const struct volume_plugin *self, const struct 
 
     (void)env;
     if (is_block)
-        return error_set(err, ERR_UNSUPPORTED, "volumes of '%s' are no block devices", self->name);
+        return error_set(err, ERR_UNSUPPORTED, "plugin '%s' does not support block volumes", self->name);
     json_out_object(&source, "hostPath");
     json_out_text(&source, "path", name);
     json_out_end_object(&source);

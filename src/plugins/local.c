@@ -1,15 +1,15 @@
-/* local volumes: a directory of one node, or a block device of it with a file system or raw.
+/* local volumes: a directory of one node, or a block device with a file system or raw.
  *
- * A device is mounted once, in a directory of the plugin's; a directory is its own global path, and is never
- * mounted, unmounted or removed. From there each pod has a bind.
+ * A device is mounted once, in a directory of the plugin; a directory is its own global path and is never
+ * mounted, unmounted or removed. Each pod gets a bind of it.
  *
- * Ownership goes by "first come": the first pod's group is given to everything, before the bind, so that a
- * crash in between is not taken for done. A later pod with another group gets a Warning and the volume as it
- * is. "First" is decided by the mount table, and the path is locked while it is: two volumes may name one
+ * The fsGroup of the first pod is applied to all files, before the bind, so that an incomplete change is
+ * repeated after a crash. A later pod with another group gets a Warning and the volume as it is. The mount
+ * table decides which pod is first, under a lock of the path, because two volumes may have the same
  * directory.
  *
- * A volume that a discovery created says which disk it is on. Nothing is set up while that disk is not there:
- * what is below a mount point belongs to another disk. */
+ * A discovered volume has the identity of its disk. Nothing is set up while that disk is missing, because
+ * files below an empty mount point belong to another disk. */
 #include "plugins/builtin.h"
 
 #include <inttypes.h>
@@ -26,8 +26,6 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "plugins/layout.h"
-#include "plugins/options.h"
-#include "plugins/reconstruct.h"
 
 #define NAME "kubernetes.io/local-volume"
 #define LOCKS 64
@@ -46,26 +44,11 @@ static bool local_can_support(const struct volume_plugin *self, const struct vol
     return s->volume && spec_source(s).kind == SOURCE_LOCAL;
 }
 
-static int local_volume_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
-                             struct error *err)
-{
-    (void)self;
-    buf_add_cstr(ret, spec_name(s));
-    return buf_check(ret, "the volume's name", err);
-}
-
 /* --- The device --- */
 
 static const struct local_source *local_source(const struct volume_spec *s)
 {
     return s->volume ? s->volume->source.local : NULL;
-}
-
-static bool local_can_mount(const struct volume_plugin *self, const struct volume_spec *s)
-{
-    (void)self;
-    (void)s;
-    return true;
 }
 
 static int kind_of(const struct volume_spec *s, enum file_kind *ret, struct error *err)
@@ -87,7 +70,8 @@ static int kind_of(const struct volume_spec *s, enum file_kind *ret, struct erro
     return 0;
 }
 
-/* The disk at the path, without links, is the one that the volume was created for; or nobody says which. */
+/* Checks that the disk at the path, links resolved, is the one that the volume was created for, if that is
+ * recorded. */
 static int check_disk(const struct volume_spec *s, const char *path, struct error *err)
 {
     const char *recorded = object_annotation(&s->volume->obj, ANN_DISK);
@@ -95,7 +79,7 @@ static int check_disk(const struct volume_spec *s, const char *path, struct erro
     int r = recorded ? disk_identify(/* table= */ NULL, path, present, err) : 0;
 
     if (r < 0)
-        return error_wrap(err, "the disk of local volume \"%s\" is not there", spec_name(s));
+        return error_wrap(err, "disk of local volume \"%s\" not found", spec_name(s));
     if (!recorded || disk_compare(recorded, present) != DISK_OTHER)
         return 0;
     return error_set(err, ERR_INVALID,
@@ -140,7 +124,7 @@ static int mount_device(const struct volume_env *env, const struct device_reques
     r = device_format_and_mount(&env->tools, &plan, ret_why, &failure);
     if (r == 0)
         return 0;
-    (void)host_clean_mount_point(&env->tools, q->mount_path, 0, &ignored); /* the first failure is told */
+    (void)host_clean_mount_point(&env->tools, q->mount_path, 0, &ignored); /* the first failure is reported */
     return error_set(err, failure.code, "local: failed to mount device %s at %s (fstype: %s), error %s",
                      source->path, q->mount_path, plan.type, failure.msg);
 }
@@ -168,7 +152,7 @@ static int local_mount(const struct volume_plugin *self, const struct volume_env
     return r < 0 ? r : mount_device(env, q, ret_why, err);
 }
 
-/* A path that is not of the plugin's making is the user's own directory. */
+/* A path that the plugin did not create is the user's own directory. */
 static int local_unmount(const struct volume_plugin *self, const struct volume_env *env,
                          const char *mount_path, struct error *err)
 {
@@ -183,15 +167,7 @@ static int local_unmount(const struct volume_plugin *self, const struct volume_e
     return host_clean_mount_point(&env->tools, path, /* limit_ns= */ 0, err);
 }
 
-/* --- For pods --- */
-
-static int local_path(const struct volume_plugin *self, const char *root, const char *pod_uid,
-                      const char *name, const struct volume_spec *spec, char ret[PATH_MAX], struct error *err)
-{
-    (void)self;
-    (void)spec;
-    return layout_pod_path(root, pod_uid, "volumes", NAME, name, ret, err);
-}
+/* --- Pods --- */
 
 static struct mount_attributes local_attributes(const struct volume_plugin *self, const struct volume_spec *s)
 {
@@ -199,17 +175,17 @@ static struct mount_attributes local_attributes(const struct volume_plugin *self
     return (struct mount_attributes){ .is_read_only = s->is_read_only, .is_managed = !s->is_read_only };
 }
 
-/* What one set up knows. */
+/* The state of one set_up(). */
 struct set_up {
     const struct volume_env *env;
     const struct set_up_request *q;
-    char from[PATH_MAX]; /* the global path, without links */
-    char to[PATH_MAX];   /* the pod's */
-    bool has_told_advice;
-    bool is_device; /* the global path is a mount of ours */
+    char from[PATH_MAX]; /* the global path, links resolved */
+    char to[PATH_MAX];   /* the path of the pod */
+    bool is_advice_given;
+    bool is_device; /* the global path is a mount of this plugin */
 };
 
-/* The path that the volume names, cleaned. */
+/* The cleaned path of the volume. */
 static int check_path(const struct volume_spec *s, char ret[PATH_MAX], struct error *err)
 {
     const char *path = local_source(s) ? local_source(s)->path : "";
@@ -218,7 +194,7 @@ static int check_path(const struct volume_spec *s, char ret[PATH_MAX], struct er
 
     if (path[0] == '\0')
         return error_set(err, ERR_INVALID, "LocalVolume volume %s path is empty",
-                         quote(name, sizeof name, str_of(spec_name(s))));
+                         quote_text(name, sizeof name, str_of(spec_name(s))));
     while (rest.s)
         if (str_is(str_next(&rest, '/'), ".."))
             return error_set(err, ERR_INVALID, "invalid path: %s must not contain '..'", path);
@@ -238,7 +214,7 @@ static int on_ref(void *ctx, const struct mount_entry *e)
     return s->is_found;
 }
 
-/* Whether a pod has the volume already. */
+/* True if a pod already uses the volume. */
 static int has_pods(const struct set_up *s, bool *ret, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *t = NULL;
@@ -251,14 +227,14 @@ static int has_pods(const struct set_up *s, bool *ret, struct error *err)
     if (r < 0)
         return r;
     if ((size_t)snprintf(pods_dir, sizeof pods_dir, "%s/pods", root) >= sizeof pods_dir)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", root);
+        return error_set(err, ERR_INVALID, "path '%s' is too long", root);
     search.pods_dir = pods_dir;
     mount_table_refs(t, s->from, on_ref, &search);
     *ret = search.is_found;
     return 0;
 }
 
-static void warn(const struct volume_env *env, const char *reason, const char *message)
+static void warn_pod(const struct volume_env *env, const char *reason, const char *message)
 {
     if (env->warn)
         env->warn(env->warn_ctx, reason, message);
@@ -267,18 +243,18 @@ static void warn(const struct volume_env *env, const char *reason, const char *m
 static void on_progress(void *ctx, uint64_t files_done)
 {
     struct set_up *s = ctx;
-    const char *shown = strstr(s->to, s->q->pod->obj.uid); /* from the pod's uid on */
+    const char *shown = strstr(s->to, s->q->pod->obj.uid); /* starting with the pod's uid */
     char message[MESSAGE_BYTES];
 
-    if (!s->has_told_advice)
+    if (!s->is_advice_given)
         (void)snprintf(message, sizeof message,
                        "Setting volume ownership for %s is taking longer than expected, " GROUP_ADVICE,
                        shown);
     else
         (void)snprintf(message, sizeof message,
                        "Setting volume ownership for %s, processed %" PRIu64 " files.", shown, files_done);
-    s->has_told_advice = true;
-    warn(s->env, "VolumePermissionChangeInProgress", message);
+    s->is_advice_given = true;
+    warn_pod(s->env, "VolumePermissionChangeInProgress", message);
 }
 
 static int take_ownership(struct set_up *s, struct error *err)
@@ -298,7 +274,7 @@ static int take_ownership(struct set_up *s, struct error *err)
     return host_own(s->from, &o, &walked, err);
 }
 
-/* The first pod's group counts. */
+/* Applies the group of the first pod. */
 static int apply_group(struct set_up *s, struct error *err)
 {
     char message[MESSAGE_BYTES];
@@ -320,7 +296,7 @@ static int apply_group(struct set_up *s, struct error *err)
                    ", but the volume %s has GID %u. The volume may not be "
                    "shareable.",
                    s->q->fs_group, spec_name(&s->q->spec), (unsigned)gid);
-    warn(s->env, "AlreadyMountedVolume", message);
+    warn_pod(s->env, "AlreadyMountedVolume", message);
     return 0;
 }
 
@@ -338,31 +314,32 @@ static int bind_to_pod(struct set_up *s, struct error *err)
         return r;
     r = host_mount(&s->env->tools, &plan, err);
     if (r == 0 && !s->is_device)
-        r = check_disk(&s->q->spec, s->to, err); /* it may have been unmounted since the first look */
+        r = check_disk(&s->q->spec, s->to, err); /* it may have been unmounted since the first check */
     if (r < 0)
-        (void)host_clean_mount_point(&s->env->tools, s->to, 0, &ignored); /* the mount's failure is told */
+        (void)host_clean_mount_point(&s->env->tools, s->to, 0,
+                                     &ignored); /* the failure of the mount is reported */
     return r;
 }
 
-/* For the time of a set up: of several pods that want the same global path one after the other gets it, so
- * that the first one's group counts. A few locks for all paths: who shares one by chance waits a little. */
+/* Serializes set_up() calls for one global path, so that the group of the first pod is applied. A few locks
+ * serve all paths; two paths that share one wait for each other. */
 static int lock_path(const struct set_up *s, int *ret_fd, struct error *err)
 {
-    uint64_t which = siphash13((struct hash_seed){ 0, 0 }, str_of(s->from)) % LOCKS;
+    uint64_t which = siphash_hash((struct hash_seed){ 0, 0 }, str_of(s->from)) % LOCKS;
     char dir[PATH_MAX], file[PATH_MAX];
     int r = layout_plugin_path(s->env->root, NAME, "locks", dir, err);
 
     if (r == 0)
         r = host_make_path(dir, DIR_MODE, err);
     if (r == 0 && snprintf(file, sizeof file, "%s/%" PRIu64, dir, which) >= (int)sizeof file)
-        r = error_set(err, ERR_INVALID, "'%s' is too long a path", dir);
+        r = error_set(err, ERR_INVALID, "path '%s' is too long", dir);
     return r < 0 ? r : io_wait_for_lock(file, ret_fd, err);
 }
 
 static int local_set_up(const struct volume_plugin *self, const struct volume_env *env,
                         const struct set_up_request *q, struct error *err)
 {
-    _cleanup_(closep) int lock = -1;
+    _cleanup_(fd_closep) int lock = -1;
     struct set_up s = { .env = env, .q = q };
     enum host_path_state state = HOST_PATH_MISSING;
     char global[PATH_MAX] = "", given[PATH_MAX] = "";
@@ -371,7 +348,7 @@ static int local_set_up(const struct volume_plugin *self, const struct volume_en
     if (r == 0)
         r = volume_check_node(&q->spec, q->node, err);
     if (r == 0)
-        r = local_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), &q->spec, s.to, err);
+        r = layout_path_slot(self, env->root, q->pod->obj.uid, spec_name(&q->spec), &q->spec, s.to, err);
     if (r == 0)
         r = local_mount_path(self, env, &q->spec, global, err);
     if (r == 0)
@@ -394,12 +371,12 @@ static int local_tear_down(const struct volume_plugin *self, const struct volume
                            const char *pod_uid, struct error *err)
 {
     char dir[PATH_MAX];
-    int r = local_path(self, env->root, pod_uid, name, /* spec= */ NULL, dir, err);
+    int r = layout_path_slot(self, env->root, pod_uid, name, /* spec= */ NULL, dir, err);
 
     return r < 0 ? r : host_clean_mount_point(&env->tools, dir, /* limit_ns= */ 0, err);
 }
 
-/* Of a raw device its size, which is all that can be known. */
+/* For a raw device only its size is known. */
 static int local_usage(const struct volume_plugin *self, const struct volume_env *env, const char *path,
                        struct host_usage *ret, struct error *err)
 {
@@ -419,7 +396,7 @@ static int local_usage(const struct volume_plugin *self, const struct volume_env
     return r;
 }
 
-/* --- Raw, growing, found again --- */
+/* --- Block volumes, expansion, reconstruction --- */
 
 static int local_map(const struct volume_plugin *self, const struct volume_env *env,
                      const struct volume_spec *s, const char *device_path, char ret[PATH_MAX],
@@ -460,7 +437,7 @@ static int local_expand(const struct volume_plugin *self, const struct volume_en
         return r;
     if (kind == FILE_BLOCK_DEVICE)
         return device_grow_if_needed(&env->tools, local_source(&q->spec)->path, q->mount_path, ret_done, err);
-    *ret_done = true; /* raw devices and directories have the size they have */
+    *ret_done = true; /* the size of raw devices and directories is not changed here */
     return 0;
 }
 
@@ -478,8 +455,8 @@ static int on_device_ref(void *ctx, const struct mount_entry *e)
     return s->device[0] != '\0';
 }
 
-/* The device is the one whose global mount shows the same as the pod's, or, where the pod's is gone already,
- * the one that is mounted under the volume's name; "" for none. */
+/* The device whose global mount is the same file system as the pod's mount or, if that is gone, the one
+ * mounted under the volume's name; "" for none. */
 static const char *find_device(const struct mount_table *t, const char *pod_path, const char *base,
                                const char *name)
 {
@@ -506,7 +483,7 @@ static int volume_on(const char *name, const char *device, bool is_block, struct
     return reconstruct_volume(name, &source, is_block, ret, err);
 }
 
-/* Of a directory nothing is known. */
+/* For a directory nothing more is known. */
 static int local_reconstruct(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                              const char *pod_uid, bool is_block, struct object **ret, struct error *err)
 {
@@ -516,7 +493,7 @@ static int local_reconstruct(const struct volume_plugin *self, const struct volu
     int r = host_resolve_path(env->root, root, err);
 
     if (r == 0)
-        r = local_path(self, root, pod_uid, name, /* spec= */ NULL, dir, err);
+        r = layout_path_slot(self, root, pod_uid, name, /* spec= */ NULL, dir, err);
     if (r == 0)
         r = layout_plugin_path(root, NAME, "mounts", base, err);
     if (r == 0 && !is_block && !env->mounts)
@@ -552,14 +529,13 @@ static int local_reconstruct_block(const struct volume_plugin *self, const struc
 }
 
 static const struct pod_table pod_table = {
-    .path = local_path,
+    .path = layout_path_slot,
     .attributes = local_attributes,
     .set_up = local_set_up,
     .tear_down = local_tear_down,
     .usage = local_usage,
 };
 static const struct device_table device_table = {
-    .can_mount = local_can_mount,
     .mount_path = local_mount_path,
     .mount = local_mount,
     .unmount = local_unmount,
@@ -573,7 +549,7 @@ static const struct expand_table expand_table = { .needs_fs_resize = true, .expa
 const struct volume_plugin local_plugin = {
     .name = NAME,
     .can_support = local_can_support,
-    .volume_name = local_volume_name,
+    .volume_name = volume_name_slot,
     .reconstruct = local_reconstruct,
     .access_modes = ACCESS_RWO,
     .takes_mount_options = true,

@@ -1,3 +1,4 @@
+/* Runs the work of a plugin_op as a job on the pool, and reports failures to start from the loop. */
 #include "plugins/op_job.h"
 
 #include <assert.h>
@@ -5,7 +6,7 @@
 #include <stdlib.h>
 
 #define GIB ((uint64_t)1 << 30)
-#define LIMIT_S_MAX ((uint64_t)365 * 24 * 3600) /* an exbibyte would overflow the clock */
+#define LIMIT_S_MAX ((uint64_t)365 * 24 * 3600) /* a limit from an exbibyte would overflow the clock */
 #define VOLUME_BYTES_MAX 65536
 
 void op_job_free(struct job *j)
@@ -27,10 +28,10 @@ static void op_job_done(void *ctx, struct job *j, int r, const struct error *err
     op->work = NULL;
     op->drop = NULL;
     if (j->state == JOB_REFUSED)
-        r = -(int)(why.code = ERR_BUSY); /* later */
+        r = -(int)(why.code = ERR_BUSY); /* retry later */
     if (r == 0 && x->volume.len) {
         buf_add_str(&op->volume, buf_str(&x->volume));
-        r = buf_check(&op->volume, "the provisioned volume", &why);
+        r = buf_check(&op->volume, "provisioned volume", &why);
     }
     op->done(op, r, &why);
 }
@@ -58,7 +59,7 @@ void op_job_begin(const struct plugin_host *h, const struct job_type *type, cons
     x->guard = TAKE(op->guard);
     x->volume = BUF_INIT(VOLUME_BYTES_MAX);
     if (path)
-        (void)snprintf(x->path, sizeof x->path, "%s", path); /* a clean path fits */
+        (void)snprintf(x->path, sizeof x->path, "%s", path); /* a cleaned path fits */
     x->job.type = type;
     x->job.about = about->name;
     x->job.limit_ns = limit_s * NS_PER_S;

@@ -1,4 +1,4 @@
-/* A job whose end is a plugin_op's: what plugins do for the binder. */
+/* A job whose end is the end of a plugin_op: for the work that plugins do for the binder. */
 #ifndef BERTH_PLUGINS_OP_JOB_H
 #define BERTH_PLUGINS_OP_JOB_H
 
@@ -10,12 +10,12 @@
 struct op_job {
     struct job job;
 
-    /* What its function sees. */
+    /* For its function. */
     struct plugin_host host;
     const struct object *about; /* the volume or the claim; a reference */
     struct host_guard *guard;   /* NULL: the system's directories only */
-    char path[PATH_MAX];        /* the function's */
-    struct buf volume;          /* the function's: what a provision has to tell */
+    char path[PATH_MAX];        /* of the function */
+    struct buf volume;          /* of the function: the result of a provision */
 
     struct plugin_op *op;
 };
@@ -25,17 +25,17 @@ static inline struct op_job *op_job_of(struct job *j)
     return CONTAINER_OF(j, struct op_job, job);
 }
 
-/* Begins a job of that type for op, whose guard it takes. Whatever fails is told through op, too; that there
- * is no worker as ERR_BUSY. path: NULL for none. limit_s: 0 for none. */
+/* Starts a job of that type for op and takes its guard. All failures are reported through op, a missing
+ * worker as ERR_BUSY. path: NULL for none. limit_s: 0 for none. */
 void op_job_begin(const struct plugin_host *h, const struct job_type *type, const struct object *about,
                   const char *path, uint64_t limit_s, struct plugin_op *op);
-/* Of all these types. */
+/* The free function of all these types. */
 void op_job_free(struct job *j);
 
-/* Ends an op that never began: the error is told in a later turn. */
+/* Ends an op that was never started: the error is reported in a later turn. */
 void plugin_op_fail(const struct plugin_host *h, struct plugin_op *op, const struct error *err);
 
-/* How long a scrub may take: per_gib_s for each whole GiB, at least min_s. */
+/* The time limit of a scrub: per_gib_s for each whole GiB, at least min_s. */
 uint64_t plugin_scrub_limit_s(const struct volume *v, uint64_t min_s, uint64_t per_gib_s);
 
 #endif

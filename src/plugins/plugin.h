@@ -1,16 +1,17 @@
-/* What a volume plugin can do: one table a capability, absent ones NULL.
+/* The interface of a volume plugin: one table per capability, NULL for capabilities it does not have.
  *
- * There are three kinds of slots, and each says which it is.
- *   Pure: on the loop; looks at its arguments only.
- *   Begun: on the loop; the work goes to the pool, and ends in plugin_op's done on the loop, once. The
- * binder's. Blocking: on a worker, for as long as it takes; sees its arguments and nothing else, which stay
- * as they are until it returns; several may run at once, never two for one volume. It looks at env->stop
- * between steps. A job brings them to the pool. The node's and the attach controller's.
+ * There are three kinds of slots; each slot's comment names its kind.
+ *   Pure: runs on the loop and only reads its arguments.
+ *   Started: called on the loop; the work runs on the pool and ends once, on the loop, in plugin_op's done().
+ *     Used by the binder.
+ *   Blocking: runs on a worker thread; only uses its arguments, which do not change until it returns. Several
+ *     may run at once, but never two for one volume. It checks env->stop between steps. Used by the node and
+ *     the attach controller, as jobs of the pool.
  *
- * Whatever work does can be repeated after a crash: set up of what is set up is done, tear down of what is
- * not there too. Specs are views of immutable objects; whoever needs one longer takes a reference.
+ * All work is idempotent and can be repeated after a crash: setting up a volume that is set up, or tearing
+ * down one that does not exist, succeeds. Specs are views of immutable objects; take a reference to keep one.
  *
- * A plugin that is compiled in is a constant. One that comes and goes (a FlexVolume driver) is counted: see
+ * A built-in plugin is a constant. One that can be removed (a FlexVolume driver) is reference-counted: see
  * plugin_ref(). Slots get their plugin as `self`. */
 #ifndef BERTH_PLUGINS_PLUGIN_H
 #define BERTH_PLUGINS_PLUGIN_H
@@ -34,80 +35,73 @@
 #include "io/loop.h"
 #include "io/pool.h"
 
-/* How failed work left things is said by the code, wherever it is wrapped:
- *   ERR_UNCERTAIN     it may still be going on, or be done: the state is uncertain
- *   ERR_TIMEOUT       the same
- *   ERR_CANCELLED     the same
- *   ERR_UNAVAILABLE   it never began: the state is what it was
- *   ERR_BUSY          still in use, later; of a delete a Normal event; of an expansion "only when offline"
- *   ERR_INVALID       of an expansion: never at this size
+/* The code of an error, also when wrapped, says in which state failed work left a volume:
+ *   ERR_UNCERTAIN     it may still run, or have succeeded
+ *   ERR_INCOMPLETE    it ended with a partial result: a volume exists, but not as requested
+ *   ERR_UNAVAILABLE   it never started: the state is unchanged
+ *   ERR_BUSY          in use, retry later; for a delete a Normal event; for an expansion "only when offline"
+ *   ERR_INVALID       for an expansion: will never succeed with this size
  *   ERR_UNSUPPORTED   the driver has no such call
- * all others: it is over, and not done. */
-
-/* True for a code that leaves open what happened. */
-static inline bool plugin_is_uncertain(int r)
-{
-    return r == -ERR_UNCERTAIN || r == -ERR_TIMEOUT || r == -ERR_CANCELLED;
-}
+ * any other code: it ended without a result. */
 
 /* --- Volumes --- */
 
-/* A volume as plugins see it: one of a pod's own, or a PersistentVolume. Exactly one of the two is set. One
- * whose plugin became a CSI driver is the translation (api/migration.h), a PersistentVolume in any case. */
+/* A volume as plugins see it: a volume of a pod, or a PersistentVolume. Exactly one of the two is set. A
+ * volume of a migrated in-tree plugin is its translation (api/migration.h), always a PersistentVolume. */
 struct volume_spec {
     const struct pod_volume *inlined;
     const struct volume *volume;
-    bool is_read_only; /* the pod's source says so; of a PersistentVolume, that of the claim in the pod */
-    bool is_migrated;  /* volume is a translation; */
-    bool was_inlined;  /* of a volume of the pod: no such PersistentVolume exists in the API */
+    bool is_read_only; /* from the pod's source; for a PersistentVolume, from the claim in the pod */
+    bool is_migrated;  /* volume is a translation */
+    bool was_inlined;  /* of a volume of the pod: the API has no such PersistentVolume */
 };
 
-/* The PersistentVolume that the API has of it; NULL for none. */
+/* The PersistentVolume in the API; NULL for none. */
 const struct volume *spec_persistent(const struct volume_spec *s);
 
 /* The name of the pod's volume, or of the PersistentVolume. */
 const char *spec_name(const struct volume_spec *s);
-/* The source, of the kinds that both can have and those of PersistentVolumes alone; SOURCE_NONE otherwise. */
+/* The source, if its kind exists in both or only in PersistentVolumes; else SOURCE_NONE. */
 struct volume_source spec_source(const struct volume_spec *s);
 
-/* --- For the binder: begun --- */
+/* --- For the binder: started --- */
 
-/* What plugins are given. */
+/* What plugins get. */
 struct volume_plugin;
 
 struct plugin_host {
     struct loop *loop;
-    struct pool *pool; /* for what blocks */
-    /* Where the hostPath provisioner may make and delete directories; NULL: /tmp/hostpath_pv. Tests set it.
+    struct pool *pool; /* for blocking work */
+    /* Where the hostPath provisioner may create and delete directories; NULL: /tmp/hostpath_pv. Set by tests.
      */
     const char *host_path_dir;
     bool provisions_host_path; /* --enable-hostpath-provisioner */
-    const char *mount_dir;     /* where exports are mounted to be scrubbed; NULL: /run/berth/recycle */
-    const char *commands_path; /* the PATH of mount and umount; NULL: the system's. Tests set both */
+    const char *mount_dir;     /* where exports are mounted for scrubbing; NULL: /run/berth/recycle */
+    const char *commands_path; /* PATH for mount and umount; NULL: the system's. Both are set by tests */
 };
 
-/* Work under way. Embedded by its owner, zeroed; stays where it is until done or dropped. */
+/* Work in progress. Embedded by its owner, zeroed; must not move until done or dropped. */
 struct plugin_op {
-    /* Once, from the loop, never from within the call that began the work. May free op. */
+    /* Called once, from the loop, never from inside the call that started the work. May free op. */
     void (*done)(struct plugin_op *op, int r, const struct error *err);
-    /* Of a provision that went well: a JSON object that holds what the plugin decides of the
-     * PersistentVolume: {"metadata": {"annotations": {...}}, "spec": {...}} without claimRef, class and
-     * reclaim policy. Of whoever begins it, initialised and empty. */
+    /* The result of a successful provision: a JSON object with the plugin's part of the PersistentVolume:
+     * {"metadata": {"annotations": {...}}, "spec": {...}} without claimRef, class and reclaim policy. The
+     * caller passes it initialised and empty. */
     struct buf volume;
-    /* Of a removal or a recycling: what must not be touched. Set by whoever begins it, who frees what the
-     * work has not taken. */
+    /* For a removal or a recycle: what must not be touched. Set by the caller, who frees it if the work has
+     * not taken it. */
     struct host_guard *guard;
 
-    /* The plugin's. */
+    /* Private to the plugin. */
     void (*drop)(struct plugin_op *op);
     void *work;
-    struct deferred later; /* a failure that waits to be told, and */
-    struct error failure;  /* its words */
+    struct deferred later; /* a failure that is reported later */
+    struct error failure;  /* and its text */
 };
 
-/* Ends the interest in the work: done is not called any more, and op may go. What has not started does not;
- * what runs is told to stop and ends on the pool by itself (io/job.h). Nothing is armed or
- * deferred for it afterwards. Takes an op that was never begun or is done. */
+/* Abandons the work: done() is not called any more, and op may be freed. Work that has not started does not
+ * start; running work is told to stop and ends on the pool (io/job.h). Nothing stays armed or deferred.
+ * Accepts an op that was never started or is done. */
 static inline void plugin_op_drop(struct plugin_op *op)
 {
     if (op->drop)
@@ -122,69 +116,70 @@ struct provision_request {
 };
 
 struct provision_table {
-    /* May it provision at all: ERR_DENIED and the words. Pure. Of the claim nothing is judged here, since
-     * what is wrong with a claim is told as a failed provision. */
+    /* Whether it may provision at all: ERR_DENIED with a text. Pure. The claim is not checked here: an
+     * invalid claim is reported as a failed provision. */
     int (*check)(const struct plugin_host *h, const struct provision_request *q, struct error *err);
-    /* Makes the volume's storage. */
+    /* Creates the volume's storage. */
     void (*provision)(const struct plugin_host *h, const struct provision_request *q, struct plugin_op *op);
 };
 
 struct delete_table {
-    /* Removes the storage behind a volume; one that is not there is done. */
+    /* Removes the storage of a volume; missing storage is not an error. */
     void (*remove)(const struct plugin_host *h, const struct volume *v, struct plugin_op *op);
 };
 
 struct recycle_table {
-    /* Empties it for the next user. */
+    /* Empties it for the next claim. */
     void (*recycle)(const struct plugin_host *h, const struct volume *v, struct plugin_op *op);
 };
 
 /* --- For nodes: blocking --- */
 
-/* Where and with what a call works. */
+/* Where a call works, and with which tools. */
 struct volume_env {
-    const char *root;      /* the node agent's directory, clean and absolute; NULL on a controller */
-    const char *node_name; /* "" where there is none */
+    const char *root;      /* the root of the node agent, clean and absolute; NULL on a controller */
+    const char *node_name; /* "" if there is none */
     struct host_tools tools;
     const host_stop *stop; /* NULL for none */
     const struct clock *clock;
-    const struct guard_dirs *dirs;    /* never given to a group; NULL for none. Outlives all work */
-    const struct mount_table *mounts; /* for reconstruct() of many volumes, read once; NULL: it reads it */
-    /* Tells the pod's people: a Warning. On the worker; copies. NULL: nobody listens. */
+    const struct guard_dirs *dirs; /* never given to a group; NULL for none. Outlives all work */
+    /* for reconstruct() of many volumes, read once; NULL: it reads the table */
+    const struct mount_table *mounts;
+    /* Records a Warning event for the pod. On the worker; copies. NULL: none. */
     void (*warn)(void *ctx, const char *reason, const char *message);
     void *warn_ctx;
 };
 
-/* For a worker: with this stop, texts in a, and nobody to warn, since whoever began the work may be gone
- * before it ends. What memory lacked for is NULL, and the arena knows. */
+/* For a worker: with this stop, texts in a, and without warn(), because the caller may be gone before the
+ * work ends. Fields for which there was no memory are NULL, and the arena has failed. */
 struct volume_env volume_env_copy(const struct volume_env *env, const host_stop *stop, struct arena *a);
 
-/* What files show: an object that the pod's volume refers to, as it was when the call began. */
+/* An object that the pod's volume refers to, as it was at the start of the call. */
 struct volume_content {
-    const struct object *object; /* a ConfigMap or Secret; NULL when it could not be had, or it is a token */
-    struct str token;            /* of a service account, */
-    int64_t expires_real_ns;     /* and its end */
+    const struct object *object; /* a ConfigMap or Secret; NULL: not fetched, or it is a token */
+    struct str token;            /* of a service account */
+    int64_t expires_real_ns;     /* and its expiry */
     uint8_t projection;          /* enum pod_projection_type */
     uint32_t index;              /* of the projection in its volume; 0 for a volume with one */
-    int r;                       /* why it could not be had, -ERR_NOT_FOUND for one that does not exist, */
-    struct error err;            /* with the words; 0 when it could */
+    int r;                       /* 0, or why it was not fetched; -ERR_NOT_FOUND: does not exist */
+    struct error err;            /* with its text */
 };
 
-/* What a CSI driver is told besides, and what had to be fetched for it: plugins/csi/request.h. */
+/* More data for a CSI driver: plugins/csi/request.h. */
 struct csi_request;
 
 struct set_up_request {
     struct volume_spec spec;
     const struct pod *pod;
     const struct csi_request *csi; /* NULL for volumes of other plugins */
-    const struct node *node;       /* this one; NULL when it is not known yet */
+    const struct node *node;       /* of this node; NULL: not known yet */
     const struct volume_content *contents;
     uint32_t contents_count;
-    const char *device_path; /* of what is attached; "" for none */
+    const char *device_path; /* of an attached volume; "" for none */
     int64_t fs_group;        /* -1 for none */
-    int64_t fs_user;         /* the one user of all containers; -1 for none */
+    int64_t fs_user;         /* the user of all containers, if they have one; -1 for none */
     bool on_root_mismatch;   /* of the group */
-    bool is_remount;         /* it is set up already, and to be brought up to date */
+    bool is_remount;         /* it is set up already and must be updated */
     uint64_t random;         /* for names */
 };
 
@@ -194,18 +189,18 @@ struct mount_attributes {
 };
 
 struct pod_table {
-    /* Where containers find it. Pure. */
+    /* The path for containers. Pure. */
     int (*path)(const struct volume_plugin *self, const char *root, const char *pod_uid, const char *name,
                 const struct volume_spec *spec, char ret[PATH_MAX], struct error *err);
     struct mount_attributes (*attributes)(const struct volume_plugin *self, const struct volume_spec *spec);
-    /* Brings the volume to that path, owned as asked. A failure leaves nothing mounted, unless its code says
-     * that it may still be going on. */
+    /* Makes the volume available at that path, with the requested ownership. A failure leaves nothing there,
+     * unless its code is ERR_UNCERTAIN or ERR_INCOMPLETE. */
     int (*set_up)(const struct volume_plugin *self, const struct volume_env *env,
                   const struct set_up_request *q, struct error *err);
-    /* Takes it away, the directory too; needs no more than the names. */
+    /* Removes it, with the directory; only needs the names. */
     int (*tear_down)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                      const char *pod_uid, struct error *err);
-    /* ERR_UNSUPPORTED for volumes that have none. */
+    /* ERR_UNSUPPORTED for volumes without usage. */
     int (*usage)(const struct volume_plugin *self, const struct volume_env *env, const char *path,
                  struct host_usage *ret, struct error *err);
 };
@@ -217,37 +212,38 @@ struct device_request {
     const struct csi_request *csi; /* NULL for volumes of other plugins */
 };
 
-/* Two-level mounts: once a node, then bound for each pod. */
+/* Two-level mounts: mounted once per node, then bound for each pod. */
 struct device_table {
-    /* Whether this volume has a device step. Pure. */
+    /* True if this volume is mounted as a device. Pure. NULL: all are. */
     bool (*can_mount)(const struct volume_plugin *self, const struct volume_spec *s);
-    /* Where the device is mounted. */
+    /* The mount point of the device. */
     int (*mount_path)(const struct volume_plugin *self, const struct volume_env *env,
                       const struct volume_spec *s, char ret[PATH_MAX], struct error *err);
     int (*mount)(const struct volume_plugin *self, const struct volume_env *env,
                  const struct device_request *q, enum format_failure *ret_why, struct error *err);
     int (*unmount)(const struct volume_plugin *self, const struct volume_env *env, const char *mount_path,
                    struct error *err);
-    /* The volume whose device has its directory at mount_path, found after a restart without any pod: a
-     * PersistentVolume with as much as the disk tells. Whether something is mounted there does not matter.
-     * Blocking. NULL: cannot. */
+    /* The volume whose device has its directory at mount_path, found after a restart without a pod: a
+     * PersistentVolume with what is known from the disk. Nothing needs to be mounted there. Blocking. NULL:
+     * cannot. */
     int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *mount_path,
                        struct object **ret, struct error *err);
 };
 
 struct attach_table {
-    bool (*can_attach)(const struct volume_plugin *self, const struct volume_spec *s); /* pure */
-    /* device: PATH_MAX bytes, "" when there is no name for it. ERR_EXISTS: the volume is attached to another
-     * node, whose name is in ret_device then. */
+    /* True if this volume is attached. Pure. NULL: all are. */
+    bool (*can_attach)(const struct volume_plugin *self, const struct volume_spec *s);
+    /* device: PATH_MAX bytes, "" if it has no path. ERR_EXISTS: attached to another node, whose name is in
+     * ret_device. */
     int (*attach)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                   const char *node, char *ret_device, struct error *err);
-    /* volume: the last part of the volume's unique name. */
+    /* volume: the last part of the unique name. */
     int (*detach)(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
                   const char *node, struct error *err);
-    /* ERR_UNSUPPORTED: nobody knows. */
+    /* ERR_UNSUPPORTED: cannot be determined. */
     int (*is_attached)(const struct volume_plugin *self, const struct volume_env *env,
                        const struct volume_spec *s, const char *node, bool *ret, struct error *err);
-    /* On the node: until the device is there. */
+    /* On the node: waits until the device exists. */
     int (*wait)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                 const char *device, uint64_t limit_ns, char *ret_device, struct error *err);
 };
@@ -260,30 +256,30 @@ struct block_request {
 
 struct block_paths;
 
-/* Raw block volumes. The node makes the links and binds that are the same for all plugins. */
+/* Raw block volumes. The node creates the links and binds that are the same for all plugins. */
 struct block_table {
-    /* The device of the volume, absolute. NULL where it is published. */
+    /* The path of the device, absolute. NULL with publish(). */
     int (*map)(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
                const char *device_path, char ret[PATH_MAX], struct error *err);
     int (*unmap)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                  const char *pod_uid, struct error *err);
 
-    /* Of plugins whose drivers bring the device, once to the node and then to each pod; else all NULL. */
+    /* For plugins whose drivers publish the device, once to the node and then to each pod; else all NULL. */
 
-    /* In place of block_paths_of(). Pure. */
+    /* Replaces block_paths_of(). Pure. */
     int (*paths)(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,
                  struct block_paths *ret, struct error *err);
     int (*stage)(const struct volume_plugin *self, const struct volume_env *env,
                  const struct block_request *q, struct error *err);
-    /* In place of map; unmap takes it back. */
+    /* Replaces map(); unmap() reverts it. */
     int (*publish)(const struct volume_plugin *self, const struct volume_env *env,
                    const struct block_request *q, char ret[PATH_MAX], struct error *err);
-    /* Once no pod has it: before the global directory goes. */
+    /* When no pod uses it: before the global directory is removed. */
     int (*unstage)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                    struct error *err);
 
-    /* The volume of that name, found after a restart by its global directory without any pod: a
-     * PersistentVolume with as much as the disk tells. Blocking. NULL: cannot. */
+    /* The volume of that name, found after a restart by its global directory without a pod: a
+     * PersistentVolume with what is known from the disk. Blocking. NULL: cannot. */
     int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                        struct object **ret, struct error *err);
 };
@@ -292,7 +288,7 @@ struct expand_request {
     struct volume_spec spec;
     const char *device_path;
     const char *mount_path;        /* of the device */
-    const char *pod_path;          /* where the pod that grows it has it; NULL when no driver asks for it */
+    const char *pod_path;          /* the path in the pod that expands it; NULL if no driver needs it */
     const struct csi_request *csi; /* NULL for volumes of other plugins */
     uint64_t new_bytes;
     uint64_t old_bytes;
@@ -300,28 +296,28 @@ struct expand_request {
 
 struct expand_table {
     bool needs_fs_resize; /* on the node, afterwards */
-    /* The storage itself, from the control plane. NULL: it grows by itself. */
+    /* Expands the storage, from the control plane. NULL: done by another component. Blocking. */
     int (*expand)(const struct volume_plugin *self, const struct volume_env *env,
                   const struct expand_request *q, uint64_t *ret_bytes, struct error *err);
-    /* The file system, on the node. *ret_done: false when there was nothing to grow yet. NULL: nothing to do.
-     */
+    /* Expands the file system, on the node. *ret_done: false if there was nothing to expand yet. NULL:
+     * nothing to do. */
     int (*expand_on_node)(const struct volume_plugin *self, const struct volume_env *env,
                           const struct expand_request *q, bool *ret_done, struct error *err);
 };
 
-/* Volumes of a pod whose size follows from the pod. */
+/* Volumes of a pod whose size depends on the pod. */
 struct resize_table {
-    /* How large the volume is to be; 0: that cannot be changed. node: NULL when it is not known. Pure. */
+    /* The desired size; 0: cannot be changed. node: NULL if unknown. Pure. */
     int64_t (*bytes)(const struct volume_spec *s, const struct pod *pod, const struct node *node);
-    /* Gives one that is set up another size. ERR_UNAVAILABLE while it is not. Blocking. */
+    /* Changes the size of a volume that is set up. ERR_UNAVAILABLE if it is not. Blocking. */
     int (*resize)(const struct volume_env *env, const struct volume_spec *s, const struct pod *pod,
                   int64_t bytes, struct error *err);
 };
 
-/* How many volumes a node can have. */
+/* The maximum number of volumes per node. */
 struct limit_table {
-    /* Calls fn with each limit of this node, under the name of its resource in the Node (api/volume_limit.h).
-     * A plugin that has none here calls nothing. Pure. */
+    /* Calls fn for each limit of this node, with the name of its resource in the Node (api/volume_limit.h).
+     * Does not call it if there is none. Pure. */
     void (*each)(const struct volume_plugin *self, void (*fn)(void *ctx, const char *key, uint32_t count),
                  void *ctx);
 };
@@ -330,24 +326,24 @@ struct limit_table {
 
 struct volume_plugin {
     const char *name; /* "kubernetes.io/host-path" */
-    /* True when the plugin serves this source. Looks at which source is set and nothing else. Pure. */
+    /* True if the plugin serves this source. Only checks which source is set. Pure. */
     bool (*can_support)(const struct volume_plugin *self, const struct volume_spec *s);
-    /* What the volume is called apart from the plugin, the same on all nodes. Pure. */
+    /* The volume's name without the plugin, the same on all nodes. Pure. */
     int (*volume_name)(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                        struct error *err);
-    /* Whether the driver itself accepts the volume under its name: asked before it is attached, and before
-     * its device is mounted. Nothing is done yet when it fails. Blocking. NULL: it always does. */
+    /* Whether the driver accepts the volume under its name: called before it is attached and before its
+     * device is mounted. If it fails, nothing has been done. Blocking. NULL: always. */
     int (*check_name)(const struct volume_plugin *self, const struct volume_env *env,
                       const struct volume_spec *s, struct error *err);
-    /* A volume of a pod, found after a restart by the directory (of a raw device, the link) in the pod's
-     * own, as an object: a PersistentVolume, or a Pod with that one volume. As much of it as can be known.
-     * pod_uid is a pod's, never empty: volumes without a pod are devices->reconstruct() and
+    /* A volume of a pod, found after a restart by its directory (for a raw device, its link) in the pod's
+     * directory, as an object: a PersistentVolume, or a Pod with only that volume, with what is known.
+     * pod_uid is never empty: for volumes without a pod there are devices->reconstruct() and
      * block->reconstruct(). Blocking. NULL: cannot. */
     int (*reconstruct)(const struct volume_plugin *self, const struct volume_env *env, const char *name,
                        const char *pod_uid, bool is_block, struct object **ret, struct error *err);
-    unsigned access_modes; /* ACCESS_*: those a PersistentVolume may have; 0 for pods' volumes only */
+    unsigned access_modes; /* ACCESS_*: allowed for a PersistentVolume; 0: only volumes of pods */
     bool takes_mount_options;
-    bool requires_remount; /* its contents follow objects: set up again at every sync of the pod */
+    bool requires_remount; /* its content follows objects: set up again at every sync of the pod */
 
     const struct provision_table *provision;
     const struct delete_table *remove;
@@ -360,18 +356,43 @@ struct volume_plugin {
     const struct resize_table *resize;
     const struct limit_table *limits;
 
-    /* Of plugins that come and go; NULL for constants. */
+    /* For plugins that can be removed; NULL for constants. */
     void (*free)(struct volume_plugin *self);
-    unsigned refs; /* the loop's */
+    unsigned refs; /* only used on the loop */
 };
 
-/* As the slot; 0 without one. */
+/* Calls the slot; 0 if there is none. */
 int plugin_check_name(const struct volume_plugin *p, const struct volume_env *env,
                       const struct volume_spec *s, struct error *err);
 
-/* Constants are not counted. From the loop only. */
+/* Constants are not counted. Only from the loop. */
 const struct volume_plugin *plugin_ref(const struct volume_plugin *p);
 const struct volume_plugin *plugin_unref(const struct volume_plugin *p);
 DEFINE_CLEANUP(const struct volume_plugin, plugin_unref)
+
+/* --- Helpers for plugins and their callers --- */
+
+/* The mount options of a volume: those of the old annotation if present, else those of the spec; and `ours`,
+ * which ends with NULL. Without options of the volume, ours are returned as they are; else all of them,
+ * sorted and unique. */
+int volume_mount_options(struct arena *a, const struct volume_spec *s, const char *const *ours,
+                         struct texts *ret, struct error *err);
+/* `mount options are not supported for this volume type`. Pure. */
+int volume_check_mount_options(const struct volume_plugin *p, const struct volume_spec *s, struct error *err);
+/* `no matching NodeSelectorTerms`: the volume is not reachable from the node. Pure. */
+int volume_check_node(const struct volume_spec *s, const struct node *n, struct error *err);
+
+/* A volume_name slot: the name in the spec. */
+int volume_name_slot(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
+                     struct error *err);
+
+/* Objects for volumes found on disk after a restart, with what is known. source: the source as JSON,
+ * `"nfs":{"path":"/x"}`; a failed buffer is an error. Names come from directories and may be anything. */
+/* A Pod with that uid and one volume of that name. */
+int reconstruct_pod(const char *volume, const char *pod_uid, const struct buf *source, struct object **ret,
+                    struct error *err);
+/* A PersistentVolume. */
+int reconstruct_volume(const char *name, const struct buf *source, bool is_block, struct object **ret,
+                       struct error *err);
 
 #endif

@@ -1,3 +1,8 @@
+/* Checks before the storage of a volume is deleted or emptied, and the guard that the worker gets
+ * (host/guard.h).
+ *
+ * The index of volumes by machine keeps a check cheap: it visits volumes with a path on this machine or on
+ * the same file server. */
 #include "plugins/reclaim_guard.h"
 
 #include <stdio.h>
@@ -5,9 +10,9 @@
 
 #include "api/node.h"
 #include "api/node_selector.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
-/* Whether the node meets the affinity. */
+/* True if the node matches the volume's node affinity. */
 static bool is_reached(const struct volume *v, const struct object *node)
 {
     struct error ignored;
@@ -23,29 +28,23 @@ static int check_machine(const struct reclaim_rules *rules, const struct object 
         return 0;
     if (!rules->node_name)
         return error_set(err, ERR_DENIED,
-                         "the volume has a node affinity, and no node agent runs in this process: whether "
-                         "its data is on this machine is not known");
+                         "the volume has a node affinity and no node agent runs in this process: cannot "
+                         "determine whether its data is on this machine");
     if (!node)
         return error_set(err, ERR_DENIED,
-                         "the volume has a node affinity, and node \"%s\" of this machine is not registered",
+                         "the volume has a node affinity and node \"%s\" of this machine is not registered",
                          rules->node_name);
     if (!is_reached(v, node))
-        return error_set(err, ERR_DENIED,
-                         "its data is on another machine: node \"%s\" of this one does not meet its node "
-                         "affinity",
-                         rules->node_name);
+        return error_set(
+            err, ERR_DENIED,
+            "its data is on another machine: node \"%s\" of this machine does not match its node affinity",
+            rules->node_name);
     return 0;
 }
 
-/* Its own reclaiming is to come: two volumes of one directory would wait for each other. */
-static bool is_given_up(const struct volume *v)
-{
-    return v->phase == VOLUME_RELEASED && (v->reclaim == RECLAIM_DELETE || v->reclaim == RECLAIM_RECYCLE);
-}
+/* --- Index of volumes by machine --- */
 
-/* --- Volumes by the machine that their paths are of --- */
-
-/* A server's name of any length would do; one that is longer than the API allows is not stored. */
+/* The API allows no longer server name. */
 #define MACHINE_BYTES_MAX 512
 #define THIS_MACHINE "path"
 
@@ -55,7 +54,7 @@ static const char *machine_text(const char *server, char ret[MACHINE_BYTES_MAX])
     return ret;
 }
 
-/* The path of the volume and the server that it is of, "" for this machine; false when it has no path. */
+/* The path of the volume and its server, "" for this machine; false if it has no path. */
 static bool path_of(const struct volume *v, const char **server, const char **path)
 {
     *server = "";
@@ -84,7 +83,7 @@ static const struct informer_index by_machine = { "machine", index_volume };
 
 struct informer *reclaim_volumes(struct informers *all, struct error *err)
 {
-    return part_indexed(all, KIND_VOLUME, &by_machine, err);
+    return component_indexed(all, KIND_VOLUME, &by_machine, err);
 }
 
 /* --- The guard --- */
@@ -100,8 +99,11 @@ static void add_volumes(struct host_guard *g, const struct informer *volumes, co
          o; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);
         const char *path;
+        /* It will be reclaimed itself: two volumes of one directory would block each other. */
+        bool is_given_up =
+            v->phase == VOLUME_RELEASED && (v->reclaim == RECLAIM_DELETE || v->reclaim == RECLAIM_RECYCLE);
 
-        if (strcmp(o->name, except->obj.name) != 0 && !is_given_up(v) && (!node || is_reached(v, node)) &&
+        if (strcmp(o->name, except->obj.name) != 0 && !is_given_up && (!node || is_reached(v, node)) &&
             path_of(v, &server, &path))
             host_guard_add_volume(g, o->name, server, path);
     }
@@ -127,15 +129,15 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
     return 0;
 }
 
-/* --- The last look --- */
+/* --- Verification before deletion --- */
 
-bool reclaim_is_to_go(const struct volume *v)
+bool reclaim_is_due(const struct volume *v)
 {
     return v->phase == VOLUME_RELEASED && v->reclaim == RECLAIM_DELETE && !v->obj.is_deleting &&
            v->claim.is_set && v->claim.uid[0] != '\0';
 }
 
-static int refuse(const char *volume, const char *why, struct error *err)
+static int refuse_volume(const char *volume, const char *why, struct error *err)
 {
     return error_set(err, ERR_CONFLICT, "volume \"%s\" %s", volume, why);
 }
@@ -144,10 +146,10 @@ int reclaim_check_volume(const struct client_answer *a, const struct object *see
 {
     switch (api_live_of(a, seen->uid)) {
     case LIVE_GONE:
-        return refuse(seen->name, "is gone", err);
+        return refuse_volume(seen->name, "no longer exists", err);
     case LIVE_THERE:
-        return reclaim_is_to_go(volume_of(a->object)) ? 0
-                                                      : refuse(seen->name, "is not released any more", err);
+        return reclaim_is_due(volume_of(a->object)) ? 0
+                                                    : refuse_volume(seen->name, "is no longer released", err);
     case LIVE_UNKNOWN:
         break;
     }
@@ -161,7 +163,7 @@ int reclaim_check_claim(const struct client_answer *a, const struct volume *v, s
     case LIVE_GONE:
         return 0;
     case LIVE_THERE:
-        return refuse(v->obj.name, "is still its claim's", err);
+        return refuse_volume(v->obj.name, "is still bound to its claim", err);
     case LIVE_UNKNOWN:
         break;
     }

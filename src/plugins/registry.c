@@ -1,3 +1,5 @@
+/* Finds plugins by volume or by name, among built-in plugins and those that a prober reports. Searches are
+ * linear: there are about a dozen plugins. */
 #include "plugins/registry.h"
 
 #include <stdlib.h>
@@ -18,14 +20,15 @@ const struct volume_plugin *const plugins_of_node[] = {
 };
 
 struct plugin_registry {
-    VEC(const struct volume_plugin *) fixed; /* ends with NULL, which counts */
-    VEC(const struct volume_plugin *) found; /* the same; references */
+    VEC(const struct volume_plugin *) fixed; /* ends with NULL, which is counted */
+    VEC(const struct volume_plugin *) found; /* likewise; references */
     struct plugin_prober *prober;
-    struct error left_out;  /* of those that are compiled in */
-    struct error complaint; /* the same and of the last probe */
+    struct error left_out;  /* of built-in plugins */
+    struct error complaint; /* the same, and failures of the last probe */
 };
 
-/* Stands for a FlexVolume driver that is not on this machine: its volumes grow on their nodes alone. */
+/* Stands for a FlexVolume driver that is not on this machine: its volumes are only expanded on their nodes.
+ */
 static int expand_elsewhere(const struct volume_plugin *self, const struct volume_env *env,
                             const struct expand_request *q, uint64_t *ret_bytes, struct error *err)
 {
@@ -49,18 +52,18 @@ int plugin_require(const void *table, const char *what, struct error *err)
 
 bool plugin_attaches(const struct volume_plugin *p, const struct volume_spec *s)
 {
-    return p->attach && p->attach->can_attach(p, s);
+    return p->attach && (!p->attach->can_attach || p->attach->can_attach(p, s));
 }
 
 bool plugin_mounts_devices(const struct volume_plugin *p, const struct volume_spec *s)
 {
-    return p->devices && p->devices->can_mount(p, s);
+    return p->devices && (!p->devices->can_mount || p->devices->can_mount(p, s));
 }
 
 /* --- Lists --- */
 
 struct search {
-    struct buf names; /* of what matched */
+    struct buf names; /* names of all matches */
     const struct volume_plugin *found;
     unsigned count;
 };
@@ -71,7 +74,7 @@ static void search_among(struct search *x, const struct volume_plugin *const *al
     for (; *all; all++) {
         if (!(*all)->can_support(*all, s))
             continue;
-        buf_addf(&x->names, "%s%s", x->count++ ? "," : "", (*all)->name); /* cut is fine */
+        buf_addf(&x->names, "%s%s", x->count++ ? "," : "", (*all)->name); /* may be cut */
         x->found = *all;
     }
 }
@@ -99,7 +102,7 @@ int plugins_by_source(const struct volume_plugin *const *all, const struct volum
     return search_end(&x, ret, err);
 }
 
-static const struct volume_plugin *named(const struct volume_plugin *const *all, const char *name)
+static const struct volume_plugin *find_by_name(const struct volume_plugin *const *all, const char *name)
 {
     for (; *all; all++)
         if (strcmp((*all)->name, name) == 0)
@@ -115,7 +118,7 @@ static int no_such_name(const char *name, struct error *err)
 int plugins_by_name(const struct volume_plugin *const *all, const char *name,
                     const struct volume_plugin **ret, struct error *err)
 {
-    const struct volume_plugin *p = named(all, name);
+    const struct volume_plugin *p = find_by_name(all, name);
 
     if (!p)
         return no_such_name(name, err);
@@ -136,7 +139,7 @@ static int check_name(const char *name, struct error *err)
     return error_set(err, ERR_INVALID, "volume plugin has invalid name: \"%s\": %s", name, buf_cstr(&why));
 }
 
-/* Errors are told together: "a, b" in brackets, as the API joins them. */
+/* Combines errors as the API does: "[a, b]". */
 static void add_complaint(struct error *all, const struct error *one)
 {
     char before[ERROR_MSG_BYTES_MAX];
@@ -154,7 +157,7 @@ static int add_fixed(struct plugin_registry *g, const struct volume_plugin *p, s
     struct error err = { 0 };
     int r = check_name(p->name, &err);
 
-    if (r == 0 && named(g->fixed.items, p->name))
+    if (r == 0 && find_by_name(g->fixed.items, p->name))
         r = error_set(&err, ERR_EXISTS, "volume plugin \"%s\" was registered more than once", p->name);
     if (r < 0) {
         add_complaint(complaints, &err);
@@ -208,12 +211,12 @@ struct plugin_registry *registry_free(struct plugin_registry *g)
     return NULL;
 }
 
-const char *registry_complaint(const struct plugin_registry *g)
+const char *registry_load_error(const struct plugin_registry *g)
 {
     return g->complaint.msg;
 }
 
-static void forget(struct plugin_registry *g, const char *name)
+static void forget_plugin(struct plugin_registry *g, const char *name)
 {
     for (size_t i = 0; i + 1 < g->found.count; i++) {
         if (strcmp(g->found.items[i]->name, name) != 0)
@@ -225,19 +228,19 @@ static void forget(struct plugin_registry *g, const char *name)
     }
 }
 
-/* Takes the event's plugin over, in any case. */
-static void apply(struct plugin_registry *g, const struct plugin_event *e)
+/* Always takes over the event's plugin. */
+static void apply_event(struct plugin_registry *g, const struct plugin_event *e)
 {
     struct error err = { 0 };
     int r;
 
     if (!e->plugin) {
-        forget(g, e->name);
+        forget_plugin(g, e->name);
         return;
     }
     r = check_name(e->plugin->name, &err);
     if (r == 0) {
-        forget(g, e->plugin->name);
+        forget_plugin(g, e->plugin->name);
         r = vec_push(&g->found, NULL);
     }
     if (r == 0) {
@@ -249,8 +252,8 @@ static void apply(struct plugin_registry *g, const struct plugin_event *e)
     (void)plugin_unref(e->plugin);
 }
 
-/* Not fatal: the others are there. */
-static void refresh(struct plugin_registry *g)
+/* A failure is not fatal: the other plugins are available. */
+static void refresh_found(struct plugin_registry *g)
 {
     struct plugin_event *events = NULL;
     struct error err = { 0 };
@@ -262,15 +265,15 @@ static void refresh(struct plugin_registry *g)
     if (g->prober->probe(g->prober, &events, &count, &err) < 0)
         add_complaint(&g->complaint, &err);
     for (size_t i = 0; i < count; i++)
-        apply(g, &events[i]);
+        apply_event(g, &events[i]);
 }
 
-/* Not there, unless it is awaited. */
+/* Not found, unless its driver is still being initialized. */
 static int not_found(const struct plugin_registry *g, const char *name, int r, struct error *err)
 {
     if (!g->prober || !g->prober->awaits || !g->prober->awaits(g->prober, name))
         return r;
-    return error_set(err, ERR_UNAVAILABLE, "driver %s has not answered its init yet", name);
+    return error_set(err, ERR_UNAVAILABLE, "driver %s is not initialized yet", name);
 }
 
 int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
@@ -282,7 +285,7 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, con
     if (!s)
         return error_set(err, ERR_INVALID, "could not find plugin because volume spec is nil");
     search_among(&x, g->fixed.items, s);
-    refresh(g);
+    refresh_found(g);
     search_among(&x, g->found.items, s);
     r = search_end(&x, ret, err);
     if (r == -ERR_NOT_FOUND && spec_source(s).kind == SOURCE_FLEX)
@@ -293,10 +296,10 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, con
 int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,
                      struct error *err)
 {
-    const struct volume_plugin *fixed = named(g->fixed.items, name), *found;
+    const struct volume_plugin *fixed = find_by_name(g->fixed.items, name), *found;
 
-    refresh(g);
-    found = named(g->found.items, name);
+    refresh_found(g);
+    found = find_by_name(g->found.items, name);
     if (fixed && found)
         return error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s and %s", fixed->name,
                          found->name);
@@ -328,7 +331,7 @@ int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_s
     struct error why = { 0 };
     int r = registry_by_spec(g, s, &p, &why);
 
-    if (r == -ERR_NOT_FOUND) { /* nobody here expands it: others may */
+    if (r == -ERR_NOT_FOUND) { /* not expanded here; another component may do it */
         *ret = spec_source(s).kind == SOURCE_FLEX ? &flex_elsewhere : NULL;
         return 0;
     }
@@ -336,7 +339,7 @@ int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_s
         *err = why;
         return r;
     }
-    *ret = p->expand ? p : NULL;
+    *ret = p->expand && p->expand->expand ? p : NULL;
     return 0;
 }
 
@@ -353,7 +356,7 @@ static void each_limit(const struct volume_plugin *const *all,
 void registry_each_limit(struct plugin_registry *g, void (*fn)(void *ctx, const char *key, uint32_t count),
                          void *ctx)
 {
-    refresh(g);
+    refresh_found(g);
     each_limit(g->fixed.items, fn, ctx);
     each_limit(g->found.items, fn, ctx);
 }
@@ -370,7 +373,7 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
     buf_addf(ret, "%s/", p->name);
     if (!plugin_attaches(p, s) && !plugin_mounts_devices(p, s)) {
         buf_addf(ret, "%s-%s", pod_uid, spec_name(s));
-        return buf_check(ret, "the volume's name", err);
+        return buf_check(ret, "volume name", err);
     }
     before = ret->len;
     r = p->volume_name(p, s, ret, &why);
@@ -380,7 +383,7 @@ int registry_unique_name(const struct volume_plugin *p, const struct volume_spec
         return error_set(err, ERR_INVALID,
                          "failed to GetVolumeName from volumePlugin for volumeSpec \"%s\" err=%s",
                          spec_name(s), why.msg);
-    return buf_check(ret, "the volume's name", err);
+    return buf_check(ret, "volume name", err);
 }
 
 int unique_name_split(const char *name, struct str *ret_plugin, struct str *ret_volume, struct error *err)

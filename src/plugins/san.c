@@ -1,19 +1,11 @@
-/* iSCSI and Fibre Channel, as far as the control plane goes: nobody has to attach these volumes, every node
- * logs in for itself, and yet a node waits until it is told that one is attached. The node's side is not
- * here. */
+/* iSCSI and Fibre Channel in the control plane: attaching does nothing, because every node logs in itself,
+ * but a node waits until the volume is reported as attached. The node's part is not implemented. */
 #include "plugins/builtin.h"
 
 #include <inttypes.h>
 
-static bool can_attach(const struct volume_plugin *self, const struct volume_spec *s)
-{
-    (void)self;
-    (void)s;
-    return true;
-}
-
-static int attach(const struct volume_plugin *self, const struct volume_env *env, const struct volume_spec *s,
-                  const char *node, char *ret_device, struct error *err)
+static int san_attach(const struct volume_plugin *self, const struct volume_env *env,
+                      const struct volume_spec *s, const char *node, char *ret_device, struct error *err)
 {
     (void)self;
     (void)env;
@@ -24,8 +16,8 @@ static int attach(const struct volume_plugin *self, const struct volume_env *env
     return 0;
 }
 
-static int detach(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
-                  const char *node, struct error *err)
+static int san_detach(const struct volume_plugin *self, const struct volume_env *env, const char *volume,
+                      const char *node, struct error *err)
 {
     (void)self;
     (void)env;
@@ -35,8 +27,8 @@ static int detach(const struct volume_plugin *self, const struct volume_env *env
     return 0;
 }
 
-static int is_attached(const struct volume_plugin *self, const struct volume_env *env,
-                       const struct volume_spec *s, const char *node, bool *ret, struct error *err)
+static int san_is_attached(const struct volume_plugin *self, const struct volume_env *env,
+                           const struct volume_spec *s, const char *node, bool *ret, struct error *err)
 {
     (void)self;
     (void)env;
@@ -47,9 +39,9 @@ static int is_attached(const struct volume_plugin *self, const struct volume_env
     return 0;
 }
 
-static const struct attach_table attaches_nothing = {
-    .can_attach = can_attach, .attach = attach, .detach = detach, .is_attached = is_attached
-};
+static const struct attach_table attaches_nothing = { .attach = san_attach,
+                                                      .detach = san_detach,
+                                                      .is_attached = san_is_attached };
 
 /* --- iSCSI --- */
 
@@ -59,7 +51,7 @@ static bool iscsi_can_support(const struct volume_plugin *self, const struct vol
     return spec_source(s).kind == SOURCE_ISCSI;
 }
 
-/* The portal as it is written: whether it names a port or not. */
+/* The portal as written, with or without a port. */
 static int iscsi_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                       struct error *err)
 {
@@ -67,7 +59,7 @@ static int iscsi_name(const struct volume_plugin *self, const struct volume_spec
 
     (void)self;
     buf_addf(ret, "%s:%s:%" PRId32, x->portal, x->iqn, x->lun);
-    return buf_check(ret, "the volume's name", err);
+    return buf_check(ret, "volume name", err);
 }
 
 const struct volume_plugin iscsi_plugin = {
@@ -94,7 +86,7 @@ static void add_list(struct buf *out, struct texts names)
     buf_add_char(out, ']');
 }
 
-/* "[a b]:1" by the names of targets, else "[x y]" by those of the volume: as kubelets call it. */
+/* "[a b]:1" from the target names, else "[x y]" from the volume's: as in a kubelet. */
 static int fc_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                    struct error *err)
 {
@@ -109,7 +101,7 @@ static int fc_name(const struct volume_plugin *self, const struct volume_spec *s
     } else {
         return error_set(err, ERR_INVALID, "neither targetWWNs with a lun nor wwids are set");
     }
-    return buf_check(ret, "the volume's name", err);
+    return buf_check(ret, "volume name", err);
 }
 
 const struct volume_plugin fc_plugin = {

@@ -1,3 +1,5 @@
+/* A cache of service account tokens: a plain vector, searched linearly. Token bytes are wiped before they are
+ * freed and never appear in an error. */
 #include "plugins/tokens.h"
 
 #include <inttypes.h>
@@ -10,12 +12,12 @@
 
 #define AGE_S_MAX 86400
 #define JITTER_MS_MAX 10000
-#define LIFE_S_MAX (INT64_C(1) << 32) /* the most that the API lets one ask for */
+#define LIFE_S_MAX (INT64_C(1) << 32) /* the maximum that the API allows */
 #define TOKEN_BYTES_MAX ((size_t)1 << 20)
 #define KEY_BYTES_MAX ((size_t)16 << 10)
 
 struct token {
-    char *key; /* as errors show it */
+    char *key; /* as shown in errors */
     char *pod_uid;
     char *bytes;
     size_t len;
@@ -79,7 +81,7 @@ struct tokens *tokens_free(struct tokens *t)
     return NULL;
 }
 
-/* NULL when there is none. */
+/* NULL if there is none. */
 static struct token *tokens_find(const struct tokens *t, const struct token_key *key)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(KEY_BYTES_MAX);
@@ -120,13 +122,13 @@ bool tokens_expires_at(const struct tokens *t, const struct token_key *key, int6
     return k != NULL;
 }
 
-static int token_make(const struct token_key *key, struct str token, struct token *ret, struct error *err)
+static int token_new(const struct token_key *key, struct str token, struct token *ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(KEY_BYTES_MAX);
     int r;
 
     write_key(key, &text);
-    r = buf_check(&text, "the name of a token", err);
+    r = buf_check(&text, "name of the token", err);
     if (r < 0)
         return r;
     *ret = (struct token){
@@ -136,7 +138,7 @@ static int token_make(const struct token_key *key, struct str token, struct toke
         .len = token.len,
     };
     if (!ret->key || !ret->pod_uid || !ret->bytes) {
-        ret->len = 0; /* nothing in it to wipe */
+        ret->len = 0; /* nothing to wipe */
         token_done(ret);
         return error_no_memory(err);
     }
@@ -152,11 +154,11 @@ int tokens_put(struct tokens *t, const struct token_key *key, struct str token, 
     int r;
 
     if (token.len == 0 || token.len > TOKEN_BYTES_MAX || life_seconds <= 0 || life_seconds > LIFE_S_MAX)
-        return error_set(err, ERR_INVALID, "the server's token for service account '%s/%s' is unusable",
+        return error_set(err, ERR_INVALID, "server returned an unusable token for service account '%s/%s'",
                          key->ns, key->account);
     if (vec_reserve(&t->all, 1) < 0)
         return error_no_memory(err);
-    r = token_make(key, token, &made, err);
+    r = token_new(key, token, &made, err);
     if (r < 0)
         return r;
     made.refresh_real_ns = refresh_at(life_seconds, expires_real_ns, random);
@@ -166,7 +168,7 @@ int tokens_put(struct tokens *t, const struct token_key *key, struct str token, 
         token_done(old);
         *old = made;
     } else {
-        t->all.items[t->all.count++] = made; /* there is room */
+        t->all.items[t->all.count++] = made; /* room was reserved */
     }
     return 0;
 }
@@ -185,7 +187,7 @@ int tokens_fall_back(const struct tokens *t, const struct token_key *key, int64_
              : error_wrap(err, "failed to fetch token");
 }
 
-/* --- Away with them --- */
+/* --- Removal --- */
 
 static void drop_at(struct tokens *t, size_t i)
 {

@@ -1,3 +1,5 @@
+/* Message prefixes, percent-decoding of status messages, and header fields of gRPC. Pure functions, which
+ * both ends of a connection can use. */
 #include "rpc/framing.h"
 
 #include <string.h>
@@ -48,7 +50,7 @@ void rpc_words_read(struct str sent, struct buf *ret)
             c = (char)(hex_of(sent.s[i + 1]) * 16 + hex_of(sent.s[i + 2]));
             i += 2;
         }
-        buf_add_char(ret, c ? c : ' '); /* a text in C */
+        buf_add_char(ret, c ? c : ' '); /* a NUL would end the text */
     }
 }
 

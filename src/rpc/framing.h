@@ -1,5 +1,5 @@
-/* What gRPC adds to HTTP/2, the same for both ends: a prefix before each message, percent-encoded words of a
- * status, header fields as nghttp2 takes them. */
+/* What gRPC adds to HTTP/2, the same for both ends: a prefix before each message, percent-encoded status
+ * messages, header fields in nghttp2's form. */
 #ifndef BERTH_RPC_FRAMING_H
 #define BERTH_RPC_FRAMING_H
 
@@ -10,16 +10,15 @@
 
 #define RPC_PREFIX_BYTES 5 /* "not compressed", and the length */
 
-/* Adds prefix and message. */
+/* Appends prefix and message. */
 void rpc_frame_add(struct buf *out, struct str message);
 
 enum rpc_frame { RPC_FRAME_PARTIAL, RPC_FRAME_WHOLE, RPC_FRAME_TOO_LARGE, RPC_FRAME_COMPRESSED };
 
-/* The message that bytes begins with, when it is whole. Pure. */
+/* The message at the beginning of bytes, when it is complete. Pure. */
 enum rpc_frame rpc_frame_read(struct str bytes, size_t message_bytes_max, struct str *ret_message);
 
-/* The words of a status as they are sent: "%25" is '%'. NUL becomes a space. Replaces what is in ret. Pure.
- */
+/* Decodes a status message: "%25" is '%'. NUL becomes a space. Replaces the contents of ret. Pure. */
 void rpc_words_read(struct str sent, struct buf *ret);
 
 /* Borrows both. */

@@ -1,8 +1,8 @@
-/* A session's HTTP/2 by nghttp2: bytes in, bytes out, and what they mean for calls.
+/* A session's HTTP/2 with nghttp2: bytes in, bytes out, and their effects on calls.
  *
- * Flow control: the connection's window is given back as bytes arrive, so that a call whose owner does not
- * listen holds up no other. A stream's window is given back at once for one answer, and when messages have
- * been delivered for a streaming one. */
+ * Flow control: the connection's window is updated as bytes arrive, so that a call whose owner does not
+ * consume its messages does not block others. A stream's window is updated at once for a unary answer, and
+ * when messages have been delivered for a streaming one. */
 #include "rpc/rpc_int.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 #define SESSION_WINDOW_BYTES (4 << 20)
 #define FIXED_HEADERS 8
 #define NUMBER_BYTES 24
-#define TIMEOUT_MS_MAX 99999999 /* the protocol has room for eight digits */
+#define TIMEOUT_MS_MAX 99999999 /* the protocol allows eight digits */
 
 static struct rpc_call *call_of(nghttp2_session *h2, int32_t stream)
 {
@@ -38,14 +38,14 @@ void rpc_h2_reset(struct rpc_call *c)
     struct rpc_session *s = c->session;
 
     (void)nghttp2_session_set_stream_user_data(s->h2, c->stream, NULL);
-    /* Without memory the peer is not told, and its answer is passed over. */
+    /* Out of memory: the peer is not notified, and its answer is ignored. */
     (void)nghttp2_submit_rst_stream(s->h2, NGHTTP2_FLAG_NONE, c->stream, NGHTTP2_CANCEL);
     rpc_h2_leave(c);
     rpc_session_flush_later(s);
 }
 
-/* From within nghttp2: the stream ends here, and the owner hears why. */
-static void give_up(struct rpc_call *c, enum rpc_code code, const char *words)
+/* From within nghttp2: ends the stream and reports the reason to the owner. */
+static void abort_stream(struct rpc_call *c, enum rpc_code code, const char *words)
 {
     rpc_call_fail(c, code, words);
     if (c->client)
@@ -53,7 +53,7 @@ static void give_up(struct rpc_call *c, enum rpc_code code, const char *words)
     rpc_h2_reset(c);
 }
 
-/* --- What nghttp2 asks and tells --- */
+/* --- Callbacks of nghttp2 --- */
 
 static ssize_t on_source(nghttp2_session *h2, int32_t stream, uint8_t *data, size_t len, uint32_t *flags,
                          nghttp2_data_source *source, void *ctx)
@@ -63,7 +63,7 @@ static ssize_t on_source(nghttp2_session *h2, int32_t stream, uint8_t *data, siz
 
     (void)source;
     (void)ctx;
-    if (!c) /* cancelled: its reset is on the way */
+    if (!c) /* cancelled: its reset is being sent */
         return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
     n = c->out.len - c->sent < len ? c->out.len - c->sent : len;
     memcpy(data, c->out.data + c->sent, n);
@@ -86,7 +86,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
         return 0;
     c->headers_bytes += name_len + value_len + 32; /* as HTTP/2 counts them */
     if (c->headers_bytes > RPC_HEADERS_BYTES_MAX)
-        give_up(c, RPC_RESOURCE_EXHAUSTED, "the headers of the answer are too large");
+        abort_stream(c, RPC_RESOURCE_EXHAUSTED, "the headers of the answer are too large");
     else if (str_is(key, ":status") && str_to_uint64(text, &number))
         c->http_status = number;
     else if (str_is(key, "grpc-status"))
@@ -96,16 +96,16 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
     return 0;
 }
 
-/* NULL, or why the call cannot go on. One answer is checked as it comes, so that a length beyond the bound
- * ends the call before its bytes are held. */
+/* NULL, or why the call cannot continue. A unary answer is checked as it arrives, so that a length above the
+ * limit ends the call before its bytes are buffered. */
 static const char *check_input(const struct rpc_call *c)
 {
     struct str message;
 
     if (c->in.failed || (c->client && c->client->held_bytes > RPC_HELD_BYTES_MAX))
-        return "too much of the answers is held";
+        return "too many bytes of answers are buffered";
     if (c->on_message)
-        return NULL; /* by client_on_deliver() */
+        return NULL; /* checked by client_on_deliver() */
     if (c->in.len > RPC_PREFIX_BYTES + c->answer_bytes_max ||
         rpc_frame_read(buf_str(&c->in), c->answer_bytes_max, &message) == RPC_FRAME_TOO_LARGE)
         return RPC_WORDS_TOO_LARGE;
@@ -129,7 +129,7 @@ static int on_data(nghttp2_session *h2, uint8_t flags, int32_t stream, const uin
     wrong = check_input(c);
     c->unacknowledged += len;
     if (wrong)
-        give_up(c, RPC_RESOURCE_EXHAUSTED, wrong);
+        abort_stream(c, RPC_RESOURCE_EXHAUSTED, wrong);
     else if (!c->on_message)
         rpc_h2_acknowledge(c);
     else if (c->client)
@@ -156,7 +156,7 @@ static int on_close(nghttp2_session *h2, int32_t stream, uint32_t why, void *ctx
     return 0;
 }
 
-/* A request that nghttp2 could not send: the peer takes no more streams, or there are no more numbers. */
+/* A request that nghttp2 could not send: the peer accepts no more streams, or the stream ids are used up. */
 static int on_not_sent(nghttp2_session *h2, const nghttp2_frame *frame, int why, void *ctx)
 {
     struct rpc_session *s = ctx;
@@ -168,10 +168,10 @@ static int on_not_sent(nghttp2_session *h2, const nghttp2_frame *frame, int why,
     if (why == NGHTTP2_ERR_START_STREAM_NOT_ALLOWED || why == NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE)
         s->takes_calls = false;
     TAILQ_FOREACH(c, &s->calls, link)
-    if (c->stream == frame->hd.stream_id) {
-        rpc_h2_close(c, NGHTTP2_REFUSED_STREAM);
-        break;
-    }
+        if (c->stream == frame->hd.stream_id) {
+            rpc_h2_close(c, NGHTTP2_REFUSED_STREAM);
+            break;
+        }
     return 0;
 }
 
@@ -250,7 +250,7 @@ bool rpc_h2_submit(struct rpc_session *s, struct rpc_call *c)
         headers[n++] = rpc_header("grpc-timeout", timeout);
     for (size_t i = 0; i < c->metadata_count; i++)
         headers[n++] = rpc_header(c->metadata[i].name, c->metadata[i].value);
-    c->stream = nghttp2_submit_request(s->h2, NULL, headers, n, &source, c); /* copies them */
+    c->stream = nghttp2_submit_request(s->h2, NULL, headers, n, &source, c); /* copies the headers */
     if (c->stream < 0)
         return false;
     c->session = s;

@@ -1,3 +1,4 @@
+/* Packing and unpacking of protobuf messages with a limit on the memory that unpacking may use. */
 #include "rpc/message.h"
 
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void *bounded_alloc(void *ctx, size_t size)
 
 static void bounded_free(void *ctx, void *memory)
 {
-    (void)ctx; /* what was given is not given again: a bound on all of it */
+    (void)ctx; /* freed memory is not credited: the limit is on the total */
     free(memory);
 }
 
@@ -39,7 +40,7 @@ ProtobufCMessage *rpc_message_read(const ProtobufCMessageDescriptor *type, struc
     return protobuf_c_message_unpack(type, &allocator, text.len, (const uint8_t *)text.s);
 }
 
-/* By the C library's own allocator: what the ceiling counted was malloc()ed too. */
+/* Uses the C library's allocator: what the limit counted was allocated with malloc() too. */
 void rpc_message_free(ProtobufCMessage **m)
 {
     if (*m)

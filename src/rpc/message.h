@@ -1,5 +1,5 @@
-/* Protobuf messages of peers. What is made of one is bounded: a few bytes on the wire can stand for a struct
- * each. */
+/* Protobuf messages of peers. The memory of an unpacked message is bounded: a few bytes on the wire can
+ * expand to a struct each. */
 #ifndef BERTH_RPC_MESSAGE_H
 #define BERTH_RPC_MESSAGE_H
 
@@ -10,10 +10,10 @@
 
 #define RPC_UNPACKED_BYTES_MAX ((size_t)64 << 20)
 
-/* Adds the message to out. ERR_TOO_LARGE: beyond out's ceiling. */
+/* Appends the message to out. ERR_TOO_LARGE: above out's limit. */
 int rpc_message_pack(const ProtobufCMessage *m, struct buf *out, struct error *err);
 
-/* What text says, for rpc_message_free(); NULL when it cannot be read. Pure. */
+/* The unpacked message, for rpc_message_free(); NULL when text is not valid. Pure. */
 ProtobufCMessage *rpc_message_read(const ProtobufCMessageDescriptor *type, struct str text);
 void rpc_message_free(ProtobufCMessage **m);
 

@@ -1,9 +1,9 @@
-/* What the files of the client share. h2.c is a session's HTTP/2, which knows bytes but no socket; session.c
- * is its socket; client.c finds sessions for calls and reports what comes of them; wait.c is for workers.
+/* Shared by the files of the client. h2.c is a session's HTTP/2, which handles bytes but no socket; session.c
+ * is its socket; rpc_client.c finds sessions for calls and reports results; wait.c is for workers.
  *
- * A call is in at most one of three places: among the calls of its session, with a stream; among those with
- * an event to report; or both, while its answer streams. Callbacks of owners run from client_on_deliver()
- * only, never from within nghttp2. */
+ * A call is in at most one of three places: in the list of its session, with a stream; in the list of calls
+ * with an event to report; or both, while its answer streams. Callbacks of owners run from
+ * client_on_deliver() only, never from within nghttp2. */
 #ifndef BERTH_RPC_RPC_INT_H
 #define BERTH_RPC_RPC_INT_H
 
@@ -15,7 +15,7 @@
 #include "io/wakeup.h"
 #include "rpc/rpc.h"
 
-#define RPC_WORDS_CLOSED "the connection was closed before an answer came"
+#define RPC_WORDS_CLOSED "the connection was closed before an answer was received"
 #define RPC_WORDS_TOO_LARGE "received message larger than max"
 
 TAILQ_HEAD(rpc_calls, rpc_call);
@@ -28,7 +28,7 @@ struct rpc_session {
     nghttp2_session *h2;
     struct rpc_calls calls;
     size_t calls_count;
-    bool takes_calls;  /* false: ends with its last call */
+    bool takes_calls;  /* false: it ends with its last call */
     bool cannot_write; /* the peer has closed; what it sent before is still read */
     bool is_dead;      /* no calls; freed by rpc_session_settle() */
 
@@ -36,9 +36,9 @@ struct rpc_session {
     int fd; /* -1: not connected yet */
     struct fd_watch *watch;
     bool wants_room;
-    struct buf out; /* taken from nghttp2, not yet by the socket */
+    struct buf out; /* taken from nghttp2, not written to the socket yet */
     struct deferred flush;
-    struct timer timer; /* the next try to connect; the end of an idle session */
+    struct timer timer; /* the next attempt to connect, or the end of an idle session */
     char path[];
 };
 
@@ -49,77 +49,77 @@ struct rpc_client {
     struct rpc_calls events;
     size_t events_count;
     struct deferred deliver;
-    struct rpc_call *current; /* whose owner is being called; NULL once it has cancelled it */
-    size_t held_bytes;        /* of all calls' `in` */
+    struct rpc_call *current; /* whose owner is being called; NULL after the owner has cancelled it */
+    size_t held_bytes;        /* of `in` of all calls */
     struct rpc_waiters waiting;
 
-    pthread_mutex_t lock; /* guards the rest, and each waiter's */
+    pthread_mutex_t lock; /* guards the rest, and the state of each waiter */
     struct wakeup *wakeup;
-    struct rpc_waiters handed; /* by workers: to begin, or to give up */
+    struct rpc_waiters submitted; /* from workers: to be started, or abandoned */
     bool is_closed;
 };
 
-/* --- Calls (call.c) --- */
+/* --- Calls (rpc_call.c) --- */
 
 /* Copies q into c. */
 int rpc_call_prepare(struct rpc_call *c, const struct rpc_request *q, struct error *err);
-/* Ready to be sent, again or for the first time. */
+/* Prepares it to be sent, for the first time or again. */
 void rpc_call_rewind(struct rpc_call *c);
 void rpc_call_release(struct rpc_call *c);
-/* Its end, with a code and words of our own. */
+/* Ends it with a code and a message of our own. */
 void rpc_call_fail(struct rpc_call *c, enum rpc_code code, const char *words);
-/* What became of a call that is over. Pure. err: the result's. */
+/* The result of a call that has ended. Pure. err: the result's. */
 struct rpc_result rpc_call_result(const struct rpc_call *c, struct error *err);
-/* Takes the first n bytes off `in`. */
+/* Removes the first n bytes of `in`. */
 void rpc_call_drop_input(struct rpc_call *c, size_t n);
 
 /* --- HTTP/2 (h2.c) --- */
 
 int rpc_h2_open(struct rpc_session *s, struct error *err);
-/* True when c has a stream of s from now on. */
+/* True when c has a stream of s now. */
 bool rpc_h2_submit(struct rpc_session *s, struct rpc_call *c);
-/* c leaves s; the peer is told to stop. */
+/* Removes c from s and resets its stream. */
 void rpc_h2_reset(struct rpc_call *c);
-/* c leaves s, and is over: its stream is gone. why: NGHTTP2_*, REFUSED_STREAM for one that the peer has not
- * seen. */
+/* Removes c from s after its stream was closed. why: NGHTTP2_*; REFUSED_STREAM for one that the peer has not
+ * processed. */
 void rpc_h2_close(struct rpc_call *c, uint32_t why);
-/* Gives the peer its window back. */
+/* Updates the stream's window. */
 void rpc_h2_acknowledge(struct rpc_call *c);
-/* NULL, or why the session is over. */
+/* NULL, or why the session must end. */
 const char *rpc_h2_feed(struct rpc_session *s, struct str bytes);
 const char *rpc_h2_fill(struct rpc_session *s, struct buf *out, size_t bytes);
-/* True when the session has nothing to say and listens no more. */
+/* True when the session neither reads nor writes any more. */
 bool rpc_h2_is_over(const struct rpc_session *s);
 
-/* What a call would make of a peer that sends these bytes and no more. Pure; for tests. */
+/* The result of a call whose peer sends these bytes and no more. Pure; for tests. */
 int rpc_read(struct str sent, struct buf *ret, struct error *err);
 
 /* --- Sessions (session.c) --- */
 
-/* Without a connection yet. */
-int rpc_session_open(struct rpc_client *x, const char *path, const struct socket_id *id,
+/* Not connected yet. */
+int rpc_session_open(struct rpc_client *client, const char *path, const struct socket_id *id,
                      struct rpc_session **ret, struct error *err);
 struct rpc_session *rpc_session_free(struct rpc_session *s);
-/* Once it has a call, which hears of a failure. */
+/* Call it when the session has a call, which receives a failure. */
 void rpc_session_connect(struct rpc_session *s);
-/* Takes in what has arrived; rpc_session_settle() follows. */
+/* Reads what has arrived; call rpc_session_settle() afterwards. */
 void rpc_session_read(struct rpc_session *s);
 /* Sends in a later step of the turn. */
 void rpc_session_flush_later(struct rpc_session *s);
-/* Frees it when it is of no more use. True: it is still there. */
+/* Frees it when it is no longer used. True: it still exists. */
 bool rpc_session_settle(struct rpc_session *s);
 
-/* --- The client (client.c) --- */
+/* --- The client (rpc_client.c) --- */
 
-/* Something happened to c: its owner hears of it in a later step of the turn. */
-void rpc_client_add_event(struct rpc_client *x, struct rpc_call *c);
-/* c is prepared. Fails as rpc_call_start(); what fails later is reported. */
-int rpc_client_begin(struct rpc_client *x, struct rpc_call *c, struct error *err);
+/* Something happened to c: reports it to the owner in a later step of the turn. */
+void rpc_client_add_event(struct rpc_client *client, struct rpc_call *c);
+/* c is prepared. Fails like rpc_call_start(); later failures are reported. */
+int rpc_client_begin(struct rpc_client *client, struct rpc_call *c, struct error *err);
 
 /* --- Workers (wait.c) --- */
 
 void rpc_wait_on_handed(void *ctx);
-/* All of them end as cancelled, now and from here on. */
-void rpc_wait_close(struct rpc_client *x);
+/* Ends all waiting calls as cancelled, now and later. */
+void rpc_wait_close(struct rpc_client *client);
 
 #endif

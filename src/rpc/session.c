@@ -1,7 +1,7 @@
-/* A session's socket: connected, read, written, and given up.
+/* The socket of a session: connecting, reading, writing, closing.
  *
- * Invariant: a session is freed by rpc_session_settle() only (and with its client), which is the last thing
- * that every entry from the loop does; so nothing below nghttp2 or an owner's callback finds it gone. */
+ * Invariant: a session is freed only by rpc_session_settle() (and with its client), which every callback of
+ * the loop calls last; so no code below nghttp2 or an owner's callback uses a freed session. */
 #include "rpc/rpc_int.h"
 
 #include <assert.h>
@@ -17,7 +17,8 @@
 #define OUT_BYTES_MAX ((size_t)1 << 20)
 #define CONNECT_RETRY_NS (10 * NS_PER_MS)
 
-/* All calls end: those that the peer cannot have seen whole are sent again, by client_on_deliver(). */
+/* Ends all calls: those that the peer cannot have received completely are sent again by client_on_deliver().
+ */
 static void rpc_session_fail(struct rpc_session *s, const char *words)
 {
     struct rpc_call *c;
@@ -55,7 +56,7 @@ void rpc_session_read(struct rpc_session *s)
     }
 }
 
-/* Writes what there is. A peer that has closed may have answered before: what it sent is read first. */
+/* Writes pending bytes. A peer that has closed may have answered before: its answer is read first. */
 static void rpc_session_write(struct rpc_session *s)
 {
     while (!s->is_dead && !s->cannot_write) {
@@ -100,7 +101,7 @@ static void rpc_session_flush(struct rpc_session *s)
         s->wants_room = wants_room;
 }
 
-/* --- The loop's --- */
+/* --- Callbacks of the loop --- */
 
 static void rpc_session_on_flush(void *ctx)
 {
@@ -128,7 +129,7 @@ static void rpc_session_on_fd(void *ctx, unsigned events)
     (void)rpc_session_settle(s);
 }
 
-/* A full queue of connections tells nobody when there is room. */
+/* When the peer's queue of connections is full there is no event for free space: retries by timer. */
 void rpc_session_connect(struct rpc_session *s)
 {
     struct error err = { 0 };
@@ -141,7 +142,7 @@ void rpc_session_connect(struct rpc_session *s)
     if (r == 0)
         r = fd_watch_start(s->client->loop, s->fd, FD_READ, rpc_session_on_fd, s, &s->watch, &err);
     if (r < 0) {
-        closep(&s->fd);
+        fd_closep(&s->fd);
         s->fd = -1;
         rpc_session_fail(s, err.msg);
     }
@@ -174,7 +175,7 @@ bool rpc_session_settle(struct rpc_session *s)
     return true;
 }
 
-int rpc_session_open(struct rpc_client *x, const char *path, const struct socket_id *id,
+int rpc_session_open(struct rpc_client *client, const char *path, const struct socket_id *id,
                      struct rpc_session **ret, struct error *err)
 {
     size_t len = strlen(path) + 1;
@@ -184,14 +185,14 @@ int rpc_session_open(struct rpc_client *x, const char *path, const struct socket
     if (!s)
         return error_no_memory(err);
     memcpy(s->path, path, len);
-    s->client = x;
+    s->client = client;
     s->id = *id;
     s->fd = -1;
     s->out = BUF_INIT(OUT_BYTES_MAX);
-    deferred_init(&s->flush, x->loop, rpc_session_on_flush, s);
-    timer_init(&s->timer, x->loop, rpc_session_on_timer, s);
-    TAILQ_INSERT_TAIL(&x->sessions, s, link);
-    x->sessions_count++;
+    deferred_init(&s->flush, client->loop, rpc_session_on_flush, s);
+    timer_init(&s->timer, client->loop, rpc_session_on_timer, s);
+    TAILQ_INSERT_TAIL(&client->sessions, s, link);
+    client->sessions_count++;
     r = rpc_h2_open(s, err);
     if (r < 0) {
         (void)rpc_session_free(s);
@@ -210,7 +211,7 @@ struct rpc_session *rpc_session_free(struct rpc_session *s)
     timer_disarm(&s->timer);
     nghttp2_session_del(s->h2);
     s->watch = fd_watch_stop(s->watch);
-    closep(&s->fd);
+    fd_closep(&s->fd);
     buf_done(&s->out);
     free(s);
     return NULL;

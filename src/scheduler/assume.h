@@ -1,7 +1,7 @@
-/* Promises: volumes and claims as they will be once the writes of pods on their way are done.
+/* Assumptions: volumes and claims as they will be when the writes of pods that are being bound are done.
  *
- * A promise holds as long as the cache has the version that it was made on: any other version tells what
- * became of it. It belongs to the pod that made it. */
+ * An assumption holds as long as the cache has the version that it was made on: any other version shows the
+ * result of the write. It belongs to the pod that made it. */
 #ifndef BERTH_SCHEDULER_ASSUME_H
 #define BERTH_SCHEDULER_ASSUME_H
 
@@ -16,13 +16,13 @@ struct assumed {
 };
 
 struct assumed_volume {
-    const struct volume *volume; /* as it was; a reference */
+    const struct volume *volume; /* the version assumed on; a reference */
     char *claim_uid;
     char *pod_uid;
 };
 
 struct assumed_claim {
-    const struct claim *claim; /* as it was; a reference */
+    const struct claim *claim; /* the version assumed on; a reference */
     char *node;
     char *pod_uid;
 };
@@ -30,9 +30,10 @@ struct assumed_claim {
 void assumed_init(struct assumed *a, struct hash_seed seed);
 void assumed_done(struct assumed *a);
 
-/* The volume will be the claim's. -ERR_BUSY when it is promised, -ERR_NO_MEMORY. */
+/* Assumes that the volume will be bound to the claim. -ERR_BUSY when it is assumed already, -ERR_NO_MEMORY.
+ */
 int assume_volume(struct assumed *a, const struct volume *v, const char *claim_uid, const char *pod_uid);
-/* The claim will be provisioned for the node. The same. */
+/* Assumes that the claim will be provisioned for the node. Errors as above. */
 int assume_claim(struct assumed *a, const struct claim *c, const char *node, const char *pod_uid);
 
 /* NULL for none. */
@@ -40,11 +41,16 @@ const struct assumed_volume *assumed_volume(const struct assumed *a, const char 
 const struct assumed_volume *assumed_volume_of(const struct assumed *a, const char *claim_uid);
 const struct assumed_claim *assumed_claim(const struct assumed *a, const char *claim_uid);
 
-/* The cache has this now: a promise on another version is over. True when there was one. */
-bool assumed_see_volume(struct assumed *a, const struct volume *v);
-bool assumed_see_claim(struct assumed *a, const struct claim *c);
-/* Gives back what this pod was promised of it; nothing of others. True when there was one. */
-bool assumed_restore_volume(struct assumed *a, const char *name, const char *pod_uid);
-bool assumed_restore_claim(struct assumed *a, const char *claim_uid, const char *pod_uid);
+/* The cache has this version now: ends an assumption that was made on another one. True when there was one.
+ */
+bool assumed_observe_volume(struct assumed *a, const struct volume *v);
+bool assumed_observe_claim(struct assumed *a, const struct claim *c);
+/* Ends the assumption if this pod made it. True when there was one. */
+bool assumed_release_volume(struct assumed *a, const char *name, const char *pod_uid);
+bool assumed_release_claim(struct assumed *a, const char *claim_uid, const char *pod_uid);
+
+/* NULL when every assumption is in all indexes, otherwise a description of the error. For the simulator, as
+ * all checks that return text. */
+const char *assumed_check(const struct assumed *a);
 
 #endif

@@ -1,4 +1,5 @@
-/* One pod's turn: what concerns the whole pod, then every node, then the best of those that will do. */
+/* One scheduling attempt of a pod: filters that concern the whole pod, then filters per node, then the node
+ * with the best score. Runs in one step on the loop and writes nothing. */
 #include "scheduler/scheduler_int.h"
 
 #include <assert.h>
@@ -22,7 +23,7 @@ void cycle_done(struct cycle *c)
     vec_done(&c->uses);
     migrated_volumes_done(&c->migrated);
     vec_done(&c->claims);
-    vec_done(&c->kept);
+    vec_done(&c->reserved);
     vec_done(&c->by_size);
     vec_done(&c->chosen);
     vec_done(&c->zones);
@@ -33,7 +34,7 @@ enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fm
 {
     va_list args;
 
-    c->judges = 1U << x.judge;
+    c->filters = 1U << x.filter;
     c->refusal = x.why;
     c->about = x.about;
     buf_clear(&c->message);
@@ -45,13 +46,13 @@ enum cycle_result cycle_refuse(struct cycle *c, struct refused x, const char *fm
     return CYCLE_REFUSED;
 }
 
-enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...)
+enum cycle_result cycle_fail(struct cycle *c, enum filter j, const char *fmt, ...)
 {
     va_list args;
 
-    c->failed_judge = j;
+    c->failed_filter = j;
     buf_clear(&c->message);
-    buf_addf(&c->message, "running PreFilter plugin \"%s\": ", judge_names[j]);
+    buf_addf(&c->message, "running PreFilter plugin \"%s\": ", filter_names[j]);
     va_start(args, fmt);
     buf_addv(&c->message, fmt, args);
     va_end(args);
@@ -61,36 +62,24 @@ enum cycle_result cycle_fail(struct cycle *c, enum judge j, const char *fmt, ...
 static enum cycle_result check_affinity(struct cycle *c)
 {
     if (affinity_is_contradictory(c->pod))
-        return cycle_refuse(c, (struct refused){ REFUSAL_NAMES, JUDGE_AFFINITY, NULL },
+        return cycle_refuse(c, (struct refused){ REFUSAL_NAMES, FILTER_AFFINITY, NULL },
                             "pod affinity terms conflict");
     return CYCLE_FITS;
 }
 
-/* In the order of the judges; the first that refuses speaks. */
-static enum cycle_result check_pod(struct cycle *c)
+/* The first filter that rejects the node sets the reasons. */
+static struct filter_result filter_one_node(struct cycle *c, const struct sched_node *n)
 {
-    static enum cycle_result (*const checks[])(struct cycle *) = { check_affinity, check_restrictions,
-                                                                   check_limits, check_binding, check_zones };
-    enum cycle_result r = CYCLE_FITS;
-
-    for (size_t i = 0; i < ARRAY_LEN(checks) && r == CYCLE_FITS; i++)
-        r = checks[i](c);
-    return r;
-}
-
-/* The first judge that refuses is the node's. */
-static struct verdict judge(struct cycle *c, const struct sched_node *n)
-{
-    struct verdict v = judge_node(c, n);
+    struct filter_result v = filter_node(c, n);
 
     if (v.reasons == 0)
-        v.reasons = judge_restrictions(c, n);
+        v.reasons = filter_restrictions(c, n);
     if (v.reasons == 0)
-        v.reasons = judge_limits(c, n);
+        v.reasons = filter_limits(c, n);
     if (v.reasons == 0 && c->has_claims)
-        v.reasons = judge_binding(c, n);
+        v.reasons = filter_binding(c, n);
     if (v.reasons == 0)
-        v.reasons = judge_zones(c, n);
+        v.reasons = filter_zones(c, n);
     return v;
 }
 
@@ -100,51 +89,51 @@ struct scored {
     struct sched_node *node;
     int64_t taints;
     int64_t affinity;
-    int64_t volumes; /* -1: none */
+    int64_t volumes; /* -1: not scored */
 };
 
-struct contest {
-    VEC(struct scored) items; /* nodes that will do */
+struct feasible_nodes {
+    VEC(struct scored) items; /* nodes that passed all filters */
     int64_t taints_max;
     int64_t affinity_max;
 };
 
-static int64_t total(const struct contest *f, const struct scored *x)
+static int64_t score_total(const struct feasible_nodes *f, const struct scored *scored)
 {
-    int64_t taints = f->taints_max > 0 ? SCORE_MAX - SCORE_MAX * x->taints / f->taints_max : SCORE_MAX;
-    int64_t affinity = f->affinity_max > 0 ? SCORE_MAX * x->affinity / f->affinity_max : 0;
+    int64_t taints = f->taints_max > 0 ? SCORE_MAX - SCORE_MAX * scored->taints / f->taints_max : SCORE_MAX;
+    int64_t affinity = f->affinity_max > 0 ? SCORE_MAX * scored->affinity / f->affinity_max : 0;
 
     return WEIGHT_TAINTS * taints + WEIGHT_AFFINITY * affinity +
-           WEIGHT_VOLUMES * (x->volumes > 0 ? x->volumes : 0);
+           WEIGHT_VOLUMES * (scored->volumes > 0 ? scored->volumes : 0);
 }
 
-/* Whatever node it is, its score is the same: only how many pods it has tells. */
-static bool is_level(const struct cycle *c)
+/* Every node has the same score: only the number of its pods decides. */
+static bool has_equal_scores(const struct cycle *c)
 {
     return c->s->o.shape_count == 0 && c->pod->preferred_affinity_count == 0 && c->s->nodes.reluctant == 0;
 }
 
-/* Best score, then fewest pods, then by name, which is the order they come in. */
-static struct sched_node *choose(const struct contest *f)
+/* Best score, then fewest pods, then by name: the nodes are in the order of names. */
+static struct sched_node *choose_node(const struct feasible_nodes *f)
 {
     const struct scored *best = f->items.items;
     int64_t best_total;
 
-    assert(best); /* one will do */
-    best_total = total(f, best);
+    assert(best); /* at least one node passed */
+    best_total = score_total(f, best);
     for (size_t i = 1; i < f->items.count; i++) {
-        const struct scored *x = &f->items.items[i];
-        int64_t t = total(f, x);
+        const struct scored *scored = &f->items.items[i];
+        int64_t t = score_total(f, scored);
 
-        if (t < best_total || (t == best_total && x->node->pods.count >= best->node->pods.count))
+        if (t < best_total || (t == best_total && scored->node->pods.count >= best->node->pods.count))
             continue;
-        best = x;
+        best = scored;
         best_total = t;
     }
     return best->node;
 }
 
-static int add_scored(struct cycle *c, struct contest *f, struct sched_node *n)
+static int add_scored(struct cycle *c, struct feasible_nodes *f, struct sched_node *n)
 {
     struct scored x = { .node = n,
                         .taints = score_taints(c->pod, n->node),
@@ -158,63 +147,63 @@ static int add_scored(struct cycle *c, struct contest *f, struct sched_node *n)
     return vec_push(&f->items, x);
 }
 
-static enum cycle_result refuse_all(struct cycle *c)
-{
-    uint32_t reasons = 0;
-
-    for (size_t i = 0; i < c->s->verdicts.count; i++)
-        reasons |= c->s->verdicts.items[i].reasons;
-    c->judges = verdict_judges(reasons);
-    verdicts_write(c->s->verdicts.items, c->s->verdicts.count, &c->message);
-    return CYCLE_REFUSED;
-}
-
-/* Where all scores are the same, a node that has no fewer pods than one that will do is not looked at: of
- * many nodes a handful are. */
-static enum cycle_result judge_nodes(struct cycle *c, struct contest *f)
+/* If all scores are equal, nodes with at least as many pods as a node that passed are skipped: of many nodes
+ * only a few are filtered. */
+static enum cycle_result filter_nodes(struct cycle *c, struct feasible_nodes *f)
 {
     struct nodes *nodes = &c->s->nodes;
-    size_t fewest = SIZE_MAX; /* pods of one that will do */
-    bool looks_at_all = c->looks_at_all || !is_level(c);
+    size_t fewest = SIZE_MAX; /* pods of the best node so far */
+    uint32_t reasons = 0;
+    bool filters_all_nodes = c->filters_all_nodes || !has_equal_scores(c);
 
-    if (vec_reserve(&c->s->verdicts, nodes->all.count) < 0)
-        return cycle_fail(c, JUDGE_NODE_NAME, "out of memory");
+    if (vec_reserve(&c->s->results, nodes->all.count) < 0)
+        return cycle_fail(c, FILTER_NODE_NAME, "out of memory");
     for (size_t i = 0; i < nodes->all.count; i++) {
         struct sched_node *n = nodes->all.items[i];
-        struct verdict v;
+        struct filter_result v;
 
-        if (!looks_at_all && n->pods.count >= fewest)
+        if (!filters_all_nodes && n->pods.count >= fewest)
             continue;
-        v = affinity_names(c->pod, n->name) ? judge(c, n) : verdict_of(REASON_ABSENT);
-        c->s->verdicts.items[c->s->verdicts.count++] = v;
+        v = affinity_names(c->pod, n->name) ? filter_one_node(c, n) : filter_result_of(REASON_ABSENT);
+        c->s->results.items[c->s->results.count++] = v;
         if (v.reasons != 0)
             continue;
         fewest = n->pods.count;
         if (add_scored(c, f, n) < 0)
-            return cycle_fail(c, JUDGE_NODE_NAME, "out of memory");
+            return cycle_fail(c, FILTER_NODE_NAME, "out of memory");
     }
-    return f->items.count > 0 ? CYCLE_FITS : refuse_all(c);
+    if (f->items.count > 0)
+        return CYCLE_FITS;
+    for (size_t i = 0; i < c->s->results.count; i++)
+        reasons |= c->s->results.items[i].reasons;
+    c->filters = filter_result_filters(reasons);
+    filter_results_write(c->s->results.items, c->s->results.count, &c->message);
+    return CYCLE_REFUSED;
 }
 
 enum cycle_result cycle_run(struct cycle *c)
 {
-    struct contest f = { 0 };
-    enum cycle_result r;
+    /* In the order of the filters; the first that rejects the pod sets the message. */
+    static enum cycle_result (*const checks[])(struct cycle *) = { check_affinity, check_restrictions,
+                                                                   check_limits, check_binding, check_zones };
+    struct feasible_nodes f = { 0 };
+    enum cycle_result r = CYCLE_FITS;
 
-    vec_clear(&c->s->verdicts);
+    vec_clear(&c->s->results);
     if (c->s->nodes.all.count == 0) {
         buf_add_cstr(&c->message, "no nodes available to schedule pods");
-        c->judges = 1U << JUDGE_NO_NODES;
+        c->filters = 1U << FILTER_NO_NODES;
         c->refusal = REFUSAL_NO_NODES;
         return CYCLE_REFUSED;
     }
-    r = check_pod(c);
+    for (size_t i = 0; i < ARRAY_LEN(checks) && r == CYCLE_FITS; i++)
+        r = checks[i](c);
     if (r == CYCLE_FITS)
-        r = judge_nodes(c, &f);
+        r = filter_nodes(c, &f);
     if (r == CYCLE_FITS) {
-        c->node = choose(&f);
+        c->node = choose_node(&f);
         if (c->has_claims)
-            (void)judge_binding(c, c->node); /* once more: chosen is the last node's */
+            (void)filter_binding(c, c->node); /* again: chosen has the volumes of the last node */
     }
     vec_done(&f.items);
     return r;

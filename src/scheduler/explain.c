@@ -1,3 +1,7 @@
+/* Explains why a pod has no node, by a scheduling attempt that filters every node and binds nothing.
+ *
+ * The result owns references to all objects that it names. Filtering volumes against nodes is bounded by
+ * CHECKS_MAX checks per explanation. */
 #include "scheduler/explain.h"
 
 #include <stdlib.h>
@@ -5,20 +9,20 @@
 
 #include "scheduler/scheduler_int.h"
 
-/* A fifth of a second of looks. */
+/* About 0.2 s of checks of volumes against nodes. */
 #define CHECKS_MAX ((size_t)2000000)
 
 /* --- References --- */
 
-static void schedule_each_object(const struct schedule *x, void (*fn)(const struct object *o))
+static void schedule_each_object(const struct schedule *plan, void (*fn)(const struct object *o))
 {
-    fn(&x->pod->obj);
-    for (size_t i = 0; i < x->nodes.count; i++)
-        fn(&x->nodes.items[i].node->obj);
-    for (size_t i = 0; i < x->claims.count; i++) {
-        fn(&x->claims.items[i].claim->obj);
-        if (x->claims.items[i].volume)
-            fn(&x->claims.items[i].volume->obj);
+    fn(&plan->pod->obj);
+    for (size_t i = 0; i < plan->nodes.count; i++)
+        fn(&plan->nodes.items[i].node->obj);
+    for (size_t i = 0; i < plan->claims.count; i++) {
+        fn(&plan->claims.items[i].claim->obj);
+        if (plan->claims.items[i].volume)
+            fn(&plan->claims.items[i].volume->obj);
     }
 }
 
@@ -32,36 +36,36 @@ static void release_object(const struct object *o)
     (void)object_unref((struct object *)(uintptr_t)o);
 }
 
-static void free_memory(struct schedule *x)
+static void free_memory(struct schedule *plan)
 {
-    vec_done(&x->nodes);
-    vec_done(&x->claims);
-    buf_done(&x->message);
-    free(x->chosen_copy);
+    vec_done(&plan->nodes);
+    vec_done(&plan->claims);
+    buf_done(&plan->message);
+    free(plan->chosen_copy);
 }
 
-/* What it borrowed becomes its own. */
-static int schedule_hold(struct schedule *x)
+/* Takes references to the borrowed objects. */
+static int schedule_hold(struct schedule *plan)
 {
-    if (x->chosen) {
-        x->chosen_copy = strdup(x->chosen);
-        if (!x->chosen_copy)
+    if (plan->chosen) {
+        plan->chosen_copy = strdup(plan->chosen);
+        if (!plan->chosen_copy)
             return -ERR_NO_MEMORY;
-        x->chosen = x->chosen_copy;
+        plan->chosen = plan->chosen_copy;
     }
-    schedule_each_object(x, hold_object);
+    schedule_each_object(plan, hold_object);
     return 0;
 }
 
-void schedule_done(struct schedule *x)
+void schedule_done(struct schedule *plan)
 {
-    schedule_each_object(x, release_object);
-    free_memory(x);
+    schedule_each_object(plan, release_object);
+    free_memory(plan);
 }
 
-/* --- What is known without the judges --- */
+/* --- State without the filters --- */
 
-static enum schedule_state state_of(const struct scheduler *s, const struct pod *p)
+static enum schedule_state pod_schedule_state(const struct scheduler *s, const struct pod *p)
 {
     if (p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
         return SCHEDULE_ENDED;
@@ -74,78 +78,72 @@ static enum schedule_state state_of(const struct scheduler *s, const struct pod 
     return p->scheduling_gates_count > 0 ? SCHEDULE_GATED : SCHEDULE_FITS;
 }
 
-static void tell_queue(struct schedule *x)
+static void report_queue_state(struct schedule *plan)
 {
-    const struct queued_pod *q = queue_get(&x->s->queue, x->pod->obj.uid);
+    const struct queued_pod *q = queue_get(&plan->s->queue, plan->pod->obj.uid);
 
-    x->is_live = x->s->is_started;
-    if (!q || !x->is_live)
+    plan->is_live = plan->s->is_started;
+    if (!q || !plan->is_live)
         return;
-    x->attempts = q->attempts;
+    plan->attempts = q->attempts;
     switch (q->place) {
     case QUEUE_READY:
-        x->place = SCHEDULE_READY;
+        plan->place = SCHEDULE_READY;
         break;
-    case QUEUE_RESTING:
-        x->place = SCHEDULE_RESTING;
-        x->rest_until_ns = q->rest_until_ns;
+    case QUEUE_BACKOFF:
+        plan->place = SCHEDULE_RESTING;
+        plan->rest_until_ns = q->backoff_until_ns;
         break;
-    case QUEUE_ASIDE:
-        x->place = SCHEDULE_ASIDE;
-        x->since_ns = q->aside_since_ns;
+    case QUEUE_UNSCHEDULABLE:
+        plan->place = SCHEDULE_ASIDE;
+        plan->since_ns = q->unschedulable_since_ns;
         break;
-    case QUEUE_UNDER_WAY: /* between two requests of ours: binding_tell() knows of it */
+    case QUEUE_IN_FLIGHT: /* between two of our requests: binding_report() describes it */
     case QUEUE_PLACE_COUNT:
         break;
     }
 }
 
-/* --- What the judges say --- */
+/* --- Results of the filters --- */
 
-static int tell_nodes(struct schedule *x, const struct cycle *c)
+static int report_nodes(struct schedule *plan, const struct cycle *c)
 {
     const struct nodes *all = &c->s->nodes;
-    size_t count = c->s->verdicts.count;
+    size_t count = c->s->results.count;
 
-    if (count != all->all.count) /* nodes were not asked */
+    if (count != all->all.count) /* nodes were not filtered */
         return 0;
-    if (vec_reserve(&x->nodes, count) < 0)
+    if (vec_reserve(&plan->nodes, count) < 0)
         return -ERR_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        x->nodes.items[x->nodes.count++] =
-            (struct schedule_node){ .node = all->all.items[i]->node, .verdict = c->s->verdicts.items[i] };
+        plan->nodes.items[plan->nodes.count++] =
+            (struct schedule_node){ .node = all->all.items[i]->node, .verdict = c->s->results.items[i] };
     return 0;
 }
 
-static int tell_claims(struct schedule *x, const struct cycle *c)
-{
-    for (size_t i = 0; i < c->claims.count; i++)
-        if (!c->claims.items[i].is_bound &&
-            vec_push(&x->claims, (struct schedule_claim){ c->claims.items[i].claim, c->chosen.items[i] }) < 0)
-            return -ERR_NO_MEMORY;
-    return 0;
-}
-
-static int judge_all(struct schedule *x, struct scheduler *s)
+static int filter_all(struct schedule *plan, struct scheduler *s)
 {
     enum cycle_result result;
     struct cycle c;
     int r;
 
-    cycle_init(&c, s, x->pod);
-    c.looks_at_all = true;
+    cycle_init(&c, s, plan->pod);
+    c.filters_all_nodes = true;
     result = cycle_run(&c);
-    x->refusal = c.refusal;
-    x->about = c.about;
-    buf_add_str(&x->message, buf_str(&c.message));
-    r = tell_nodes(x, &c);
+    plan->refusal = c.refusal;
+    plan->about = c.about;
+    buf_add_str(&plan->message, buf_str(&c.message));
+    r = report_nodes(plan, &c);
     if (result == CYCLE_FITS) {
-        x->chosen = c.node->node->obj.name;
-        r = r < 0 ? r : tell_claims(x, &c);
-    } else if (x->state == SCHEDULE_FITS) {
-        x->state = result == CYCLE_FAILED      ? SCHEDULE_FAILED
-                   : c.refusal != REFUSAL_NONE ? SCHEDULE_REFUSED
-                                               : SCHEDULE_NO_NODE;
+        plan->chosen = c.node->node->obj.name;
+        for (size_t i = 0; r == 0 && i < c.claims.count; i++)
+            if (!c.claims.items[i].is_bound)
+                r = vec_push(&plan->claims,
+                             (struct schedule_claim){ c.claims.items[i].claim, c.chosen.items[i] });
+    } else if (plan->state == SCHEDULE_FITS) {
+        plan->state = result == CYCLE_FAILED      ? SCHEDULE_FAILED
+                      : c.refusal != REFUSAL_NONE ? SCHEDULE_REFUSED
+                                                  : SCHEDULE_NO_NODE;
     }
     cycle_done(&c);
     return r;
@@ -158,12 +156,12 @@ int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule 
 
     scheduler_follow(s);
     buf_init(&x.message, SCHEDULER_MESSAGE_BYTES_MAX);
-    x.state = state_of(s, p);
-    tell_queue(&x);
+    x.state = pod_schedule_state(s, p);
+    report_queue_state(&x);
     if (x.state == SCHEDULE_FITS)
-        r = binding_tell(s, &x);
+        r = binding_report(s, &x);
     if (r == 0 && (x.state == SCHEDULE_FITS || x.state == SCHEDULE_GATED))
-        r = judge_all(&x, s);
+        r = filter_all(&x, s);
     if (r == 0)
         r = schedule_hold(&x);
     if (r < 0) {
@@ -176,27 +174,28 @@ int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule 
 
 /* --- Volumes --- */
 
-static const struct schedule_node *find_node(const struct schedule *x, const char *name)
+static const struct schedule_node *find_node(const struct schedule *plan, const char *name)
 {
-    size_t low = 0, high = x->nodes.count;
+    size_t low = 0, high = plan->nodes.count;
 
     while (low < high) {
         size_t mid = (low + high) / 2;
-        int r = strcmp(x->nodes.items[mid].node->obj.name, name);
+        int r = strcmp(plan->nodes.items[mid].node->obj.name, name);
 
         if (r == 0)
-            return &x->nodes.items[mid];
+            return &plan->nodes.items[mid];
         low = r < 0 ? mid + 1 : low;
         high = r < 0 ? high : mid;
     }
     return NULL;
 }
 
-/* Takes the node into the answer when it is better than what is there; true when no other can be. */
-static bool try_node(const struct schedule *x, const struct claim *c, const struct volume *v,
+/* Uses the node for the result if it is better than the present one; true when no other node can be better.
+ */
+static bool try_node(const struct schedule *plan, const struct claim *c, const struct volume *v,
                      const struct schedule_node *n, struct schedule_volume *ret)
 {
-    const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
+    const struct assumed_volume *a = assumed_volume(&plan->s->assumed, v->obj.name);
     static const struct kvs no_labels;
     struct match_options o = { .is_delayed = true,
                                .is_assumed = a != NULL,
@@ -206,15 +205,15 @@ static bool try_node(const struct schedule *x, const struct claim *c, const stru
     if (r != REJECT_NONE || !n) {
         if (ret->reject == REJECT_NODE)
             ret->reject = r;
-        return r != REJECT_NODE; /* the rest is the same from everywhere */
+        return r != REJECT_NODE; /* other rules do not depend on the node */
     }
     if (ret->reject != REJECT_NONE || n->verdict.reasons == 0)
         *ret = (struct schedule_volume){ .node = n->node, .reasons = n->verdict.reasons };
     return n->verdict.reasons == 0;
 }
 
-/* The nodes that a term names as most do, by their hosts' names. False when it names none. */
-static bool try_named(const struct schedule *x, const struct claim *c, const struct volume *v,
+/* Tries the nodes that a term names by kubernetes.io/hostname, the usual case. False when it names none. */
+static bool try_named(const struct schedule *plan, const struct claim *c, const struct volume *v,
                       const struct node_term *t, struct schedule_volume *ret)
 {
     bool names = false;
@@ -226,52 +225,52 @@ static bool try_named(const struct schedule *x, const struct claim *c, const str
             continue;
         names = true;
         for (size_t k = 0; k < q->values_count; k++) {
-            const struct schedule_node *n = find_node(x, q->values[k]);
+            const struct schedule_node *n = find_node(plan, q->values[k]);
 
-            if (n && try_node(x, c, v, n, ret))
+            if (n && try_node(plan, c, v, n, ret))
                 return true;
         }
     }
     return names;
 }
 
-/* True when that settles it: every term names its nodes, and one of them reaches the volume. */
-static bool try_all_named(const struct schedule *x, const struct claim *c, const struct volume *v,
+/* True when the result is final: every term names its nodes, and one of them reaches the volume. */
+static bool try_all_named(const struct schedule *plan, const struct claim *c, const struct volume *v,
                           struct schedule_volume *ret)
 {
     bool names = true;
 
     for (size_t i = 0; i < v->affinity->count; i++)
-        names = try_named(x, c, v, &v->affinity->terms[i], ret) && names;
+        names = try_named(plan, c, v, &v->affinity->terms[i], ret) && names;
     return names && ret->reject != REJECT_NODE;
 }
 
-/* One that will do, else the first. */
-static const struct schedule_node *any_node(const struct schedule *x)
+/* A node that passed all filters, otherwise the first. */
+static const struct schedule_node *any_node(const struct schedule *plan)
 {
-    for (size_t i = 0; i < x->nodes.count; i++)
-        if (x->nodes.items[i].verdict.reasons == 0)
-            return &x->nodes.items[i];
-    return x->nodes.count > 0 ? &x->nodes.items[0] : NULL;
+    for (size_t i = 0; i < plan->nodes.count; i++)
+        if (plan->nodes.items[i].verdict.reasons == 0)
+            return &plan->nodes.items[i];
+    return plan->nodes.count > 0 ? &plan->nodes.items[0] : NULL;
 }
 
-void schedule_judge_volume(struct schedule *x, const struct claim *c, const struct volume *v,
-                           struct schedule_volume *ret)
+void schedule_filter_volume(struct schedule *plan, const struct claim *c, const struct volume *v,
+                            struct schedule_volume *ret)
 {
-    const struct assumed_volume *a = assumed_volume(&x->s->assumed, v->obj.name);
+    const struct assumed_volume *a = assumed_volume(&plan->s->assumed, v->obj.name);
     bool is_over = false;
 
     *ret = (struct schedule_volume){ .reject = REJECT_NODE };
     if (a && strcmp(a->claim_uid, c->obj.uid) != 0) {
         *ret = (struct schedule_volume){ .reject = REJECT_TAKEN, .is_promised = true };
-    } else if (volume_is_for(v, c) && !volume_is_kept_for(v, c)) {
+    } else if (volume_is_for(v, c) && !volume_is_reserved_for(v, c)) {
         ret->reject = REJECT_CLASS;
-    } else if (!v->affinity || x->nodes.count == 0) {
-        (void)try_node(x, c, v, any_node(x), ret);
-    } else if (!try_all_named(x, c, v, ret)) {
-        for (size_t i = 0; !is_over && i < x->nodes.count && (i == 0 || x->checks_left > 0); i++) {
-            is_over = try_node(x, c, v, &x->nodes.items[i], ret);
-            x->checks_left -= x->checks_left > 0;
+    } else if (!v->affinity || plan->nodes.count == 0) {
+        (void)try_node(plan, c, v, any_node(plan), ret);
+    } else if (!try_all_named(plan, c, v, ret)) {
+        for (size_t i = 0; !is_over && i < plan->nodes.count && (i == 0 || plan->checks_left > 0); i++) {
+            is_over = try_node(plan, c, v, &plan->nodes.items[i], ret);
+            plan->checks_left -= plan->checks_left > 0;
         }
     }
 }

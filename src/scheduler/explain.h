@@ -1,10 +1,10 @@
-/* Why a pod has no node: the scheduler's own judges are asked as in its turn, of every node, and nothing is
- * promised, written or put off by it.
+/* Explains why a pod has no node: runs the scheduler's own filters on every node. Nothing is assumed, written
+ * or delayed by it.
  *
- * The answer is of the turn in which it was asked. It holds references to the pod, nodes, claims and volumes
- * that it names, so that volumes may be judged by it in later turns, as long as the scheduler is there; what
- * pods on their way assume is looked up when a volume is judged. Costs: one judgement per node; a volume is
- * judged in O(log n) of the nodes, unless it is tied to nodes by something else than their names. */
+ * The explanation describes the moment of the call. It holds references to the pod, nodes, claims and volumes
+ * that it names, so volumes can be filtered with it later, as long as the scheduler exists; assumptions are
+ * looked up when a volume is filtered. Costs: all filters once per node; O(log n) of the nodes per volume,
+ * unless its node affinity uses something else than host names. */
 #ifndef BERTH_SCHEDULER_EXPLAIN_H
 #define BERTH_SCHEDULER_EXPLAIN_H
 
@@ -12,33 +12,33 @@
 #include "api/node.h"
 #include "api/pod.h"
 #include "base/vec.h"
+#include "scheduler/filter_result.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/verdict.h"
 #include "volumes/match.h"
 
 enum schedule_state {
-    SCHEDULE_ENDED,   /* it has run, and needs no node */
-    SCHEDULE_PLACED,  /* it has one */
-    SCHEDULE_OTHERS,  /* its schedulerName is another's: the rules may be others too */
-    SCHEDULE_GATED,   /* its scheduling gates are there */
-    SCHEDULE_GOING,   /* it is being deleted, and will get no node */
-    SCHEDULE_BINDING, /* a node is chosen, its volumes are on their way: see waits */
-    SCHEDULE_REFUSED, /* as a whole: see refusal */
-    SCHEDULE_NO_NODE, /* each node refuses it: see nodes */
-    SCHEDULE_FAILED,  /* it cannot be judged: see message */
-    SCHEDULE_FITS,    /* with its next turn it gets the node that is chosen */
+    SCHEDULE_ENDED,   /* has terminated, and needs no node */
+    SCHEDULE_PLACED,  /* has a node */
+    SCHEDULE_OTHERS,  /* names another scheduler, whose rules may differ */
+    SCHEDULE_GATED,   /* has scheduling gates */
+    SCHEDULE_GOING,   /* is being deleted, and gets no node */
+    SCHEDULE_BINDING, /* a node is chosen, its claims are being bound: see claims */
+    SCHEDULE_REFUSED, /* the whole pod is rejected: see refusal */
+    SCHEDULE_NO_NODE, /* every node rejects it: see nodes */
+    SCHEDULE_FAILED,  /* filtering failed: see message */
+    SCHEDULE_FITS,    /* its next attempt gets the chosen node */
     SCHEDULE_STATE_COUNT,
 };
 
 struct schedule_node {
     const struct node *node;
-    struct verdict verdict; /* no reasons: it will do */
+    struct filter_result verdict; /* no reasons: the node passed all filters */
 };
 
 /* A claim that waited for its consumer, on the chosen node. */
 struct schedule_claim {
     const struct claim *claim;
-    const struct volume *volume; /* NULL: it is to be provisioned */
+    const struct volume *volume; /* NULL: to be provisioned */
 };
 
 enum schedule_place { SCHEDULE_NOT_QUEUED, SCHEDULE_READY, SCHEDULE_RESTING, SCHEDULE_ASIDE };
@@ -48,43 +48,43 @@ struct schedule {
     const struct pod *pod;
     enum schedule_state state;
     enum refusal refusal;
-    const struct pod_volume *about;  /* the volume of the pod that the refusal is about; NULL for none */
-    struct buf message;              /* what the scheduler says of it, "" for nothing */
-    VEC(struct schedule_node) nodes; /* by name; none where nodes were not asked */
+    const struct pod_volume *about;  /* the volume of the pod that caused the refusal; NULL for none */
+    struct buf message;              /* the scheduler's message, "" for none */
+    VEC(struct schedule_node) nodes; /* by name; empty if nodes were not filtered */
     VEC(struct schedule_claim) claims;
     const char *chosen; /* the node's name; NULL for none */
-    char *chosen_copy;  /* its memory */
+    char *chosen_copy;  /* memory of chosen */
 
-    /* Of a scheduler that is at work. */
+    /* Only if the scheduler runs. */
     bool is_live;
     enum schedule_place place;
     unsigned attempts;
-    uint64_t rest_until_ns;    /* of one that rests */
-    uint64_t since_ns;         /* of one set aside, or that binds */
-    bool is_written;           /* of one that binds: it has written all and waits for others */
-    uint64_t binding_until_ns; /* … and gives up then */
+    uint64_t rest_until_ns;    /* end of the backoff */
+    uint64_t since_ns;         /* unschedulable or binding since */
+    bool is_written;           /* binding: all writes are done, it waits for the binder or a provisioner */
+    uint64_t binding_until_ns; /* binding: end of the wait */
 
-    size_t checks_left; /* of volumes against nodes */
+    size_t checks_left; /* checks of volumes against nodes that are left */
 };
 
-/* The caches are followed from here on, as by scheduler_start(), and no pod is scheduled: for who has no
- * scheduler at work and wants explanations. scheduler_start() may follow. */
+/* Follows the caches from now on, as scheduler_start() does, without scheduling pods: for programs that only
+ * explain. scheduler_start() may follow. */
 void scheduler_follow(struct scheduler *s);
 
-/* -ERR_NO_MEMORY alone. */
+/* Fails only with -ERR_NO_MEMORY. */
 int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule *ret, struct error *err);
-void schedule_done(struct schedule *x);
+void schedule_done(struct schedule *plan);
 
-/* Why a volume, all others aside, is not what a claim of the pod gets. */
+/* Why a claim of the pod does not get a volume, regardless of other volumes. */
 struct schedule_volume {
-    enum reject reject;      /* REJECT_NONE: from the node it could be taken … */
+    enum reject reject;      /* REJECT_NONE: can be taken from the node … */
     const struct node *node; /* … this one; NULL when there is none */
-    uint32_t reasons;        /* why the pod cannot go there; 0: it can */
-    bool is_promised;        /* REJECT_TAKEN by a pod that is on its way */
+    uint32_t reasons;        /* why the pod cannot run there; 0: it can */
+    bool is_promised;        /* REJECT_TAKEN by an assumption of another pod */
 };
-/* Of a claim that waits for its consumer. With many volumes that reach no node the search is given up after
- * some millions of looks, and what is left is said to be out of reach. */
-void schedule_judge_volume(struct schedule *x, const struct claim *c, const struct volume *v,
-                           struct schedule_volume *ret);
+/* For a claim that waits for its consumer. With many volumes that no node reaches the search ends after
+ * CHECKS_MAX checks, and the remaining volumes are reported as unreachable. */
+void schedule_filter_volume(struct schedule *plan, const struct claim *c, const struct volume *v,
+                            struct schedule_volume *ret);
 
 #endif

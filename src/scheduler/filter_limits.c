@@ -1,5 +1,8 @@
-/* NodeVolumeLimits: how many volumes of a driver a node can have. Of a CSI driver its CSINode says it, of a
- * FlexVolume driver the Node's allocatable (api/volume_limit.h). */
+/* NodeVolumeLimits: the number of volumes of a driver that a node can have. A CSI driver's limit is in the
+ * node's CSINode, a FlexVolume driver's in the Node's allocatable (api/volume_limit.h).
+ *
+ * Nodes that are far below their limits are passed by a comparison of counts; only others need sets of volume
+ * handles. */
 #include "scheduler/scheduler_int.h"
 
 #include <string.h>
@@ -17,8 +20,8 @@ void migrated_volumes_done(struct migrated_volumes *m)
     vec_done(&m->items);
 }
 
-/* Takes o over; NULL without memory. */
-static const struct volume *hold(struct migrated_volumes *m, struct object *o)
+/* Takes over the object; NULL without memory. */
+static const struct volume *hold_translation(struct migrated_volumes *m, struct object *o)
 {
     if (vec_push(&m->items, o) == 0)
         return volume_of(o);
@@ -35,7 +38,7 @@ const struct volume *volume_of_driver(const struct volume *v, struct migrated_vo
         return v;
     if (!migration_plugin(v->source.kind) || migration_translate(v, &o, &ignored) < 0)
         return NULL;
-    return hold(m, o);
+    return hold_translation(m, o);
 }
 
 bool node_migrates(const struct scheduler *s, const char *node, enum volume_source_kind source)
@@ -52,10 +55,10 @@ bool node_migrates(const struct scheduler *s, const char *node, enum volume_sour
 
 /* --- Volumes of drivers --- */
 
-/* Volumes of a node or of a pod, each once. */
+/* Volumes of a node or of a pod, without duplicates. */
 struct uses {
     VEC(struct driver_use) items;
-    struct migrated_volumes migrated; /* what they borrow from */
+    struct migrated_volumes migrated; /* owns what the items borrow */
 };
 
 static void uses_done(struct uses *u)
@@ -99,7 +102,7 @@ static bool persistent_use(const struct volume *v, struct migrated_volumes *m, s
     return true;
 }
 
-/* The claim's volume, or the one that it will get. */
+/* The claim's volume, or the one that will be provisioned for it. */
 static bool claim_use(const struct scheduler *s, const struct claim *claim, struct migrated_volumes *m,
                       struct driver_use *ret)
 {
@@ -114,7 +117,7 @@ static bool claim_use(const struct scheduler *s, const struct claim *claim, stru
     return class != NULL;
 }
 
-/* One of a pod's own. */
+/* A volume of the pod's own spec. */
 static bool inline_use(const struct pod *p, const struct pod_volume *v, struct migrated_volumes *m,
                        struct driver_use *ret)
 {
@@ -128,11 +131,11 @@ static bool inline_use(const struct pod *p, const struct pod_volume *v, struct m
     }
     if (migration_source(v->type) == SOURCE_NONE || migration_translate_inline(p, v, &o, &ignored) < 0)
         return false;
-    is = hold(m, o);
+    is = hold_translation(m, o);
     return is && persistent_use(is, m, ret);
 }
 
-/* A claim that is missing: the judges before and after this one say so. */
+/* False for a missing claim: other filters report it. */
 static bool volume_use(const struct scheduler *s, const struct pod *p, const struct pod_volume *v,
                        struct migrated_volumes *m, struct driver_use *ret)
 {
@@ -153,7 +156,7 @@ enum cycle_result check_limits(struct cycle *c)
             has_use(c->uses.items, c->uses.count, &use))
             continue;
         if (vec_push(&c->uses, use) < 0)
-            return cycle_fail(c, JUDGE_LIMITS, "out of memory");
+            return cycle_fail(c, FILTER_LIMITS, "out of memory");
     }
     return CYCLE_FITS;
 }
@@ -196,21 +199,10 @@ static size_t count_of(const struct driver_use *items, size_t count, const char 
     return n;
 }
 
-/* Those of the pod that no pod of the node has yet. */
-static size_t new_of(const struct cycle *c, const struct driver_use *by_pods, size_t count,
-                     const char *driver, bool is_flex)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < c->uses.count; i++)
-        n += is_of(&c->uses.items[i], driver, is_flex) && !has_use(by_pods, count, &c->uses.items[i]);
-    return n;
-}
-
 /* --- CSI drivers --- */
 
-/* How many volumes the node has at most, of whatever driver: each claim of a pod, each volume of one that
- * became a driver's and each attachment may be one of its own. */
+/* Upper bound of the number of volumes on the node, of any driver: each claim of a pod, each migrated volume
+ * and each attachment may be a separate one. */
 static size_t used_at_most(const struct cycle *c, const struct sched_node *n)
 {
     size_t count = (size_t)n->used.claims;
@@ -223,7 +215,7 @@ static size_t used_at_most(const struct cycle *c, const struct sched_node *n)
     return count;
 }
 
-/* Most nodes are far from their limits: they need no sets of handles. */
+/* Most nodes are far below their limits and need no sets of handles. */
 static bool may_exceed(const struct cycle *c, const struct csi_node *k, const struct sched_node *n)
 {
     size_t used = used_at_most(c, n);
@@ -239,8 +231,10 @@ static bool may_exceed(const struct cycle *c, const struct csi_node *k, const st
     return false;
 }
 
-/* What the node's pods have, *ret_by_pods of them, and behind that what only attachments have. */
-static int collect(const struct cycle *c, const struct sched_node *n, struct uses *ret, size_t *ret_by_pods)
+/* Collects the volumes of the node's pods, *ret_by_pods of them, followed by those that only attachments
+ * have. */
+static int collect_uses(const struct cycle *c, const struct sched_node *n, struct uses *ret,
+                        size_t *ret_by_pods)
 {
     struct informer_cursor at;
     int r = 0;
@@ -255,12 +249,15 @@ static int collect(const struct cycle *c, const struct sched_node *n, struct use
     return r;
 }
 
-/* used: what is on the node, the first by_pods of it by pods. */
-static bool exceeds(const struct cycle *c, const struct uses *used, size_t by_pods, const char *driver,
-                    bool is_flex, int64_t limit)
+/* used: the volumes on the node, the first by_pods of them used by pods. */
+static bool exceeds_limit(const struct cycle *c, const struct uses *used, size_t by_pods, const char *driver,
+                          bool is_flex, int64_t limit)
 {
-    size_t fresh = new_of(c, used->items.items, by_pods, driver, is_flex);
+    size_t fresh = 0; /* volumes of the pod that no pod of the node uses yet */
 
+    for (size_t i = 0; i < c->uses.count; i++)
+        fresh += is_of(&c->uses.items[i], driver, is_flex) &&
+                 !has_use(used->items.items, by_pods, &c->uses.items[i]);
     return fresh > 0 &&
            count_of(used->items.items, used->items.count, driver, is_flex) + fresh > (size_t)limit;
 }
@@ -275,9 +272,10 @@ static bool exceeds_csi(const struct cycle *c, const struct sched_node *n)
 
     if (!k || !may_exceed(c, k, n))
         return false;
-    is_over = collect(c, n, &used, &by_pods) < 0; /* without memory to count it is full */
+    is_over = collect_uses(c, n, &used, &by_pods) < 0; /* without memory to count, the node counts as full */
     for (uint32_t i = 0; i < k->drivers_count && !is_over; i++)
-        is_over = k->drivers[i].count_max >= 0 && exceeds(c, &used, by_pods, k->drivers[i].name,
+        is_over =
+            k->drivers[i].count_max >= 0 && exceeds_limit(c, &used, by_pods, k->drivers[i].name,
                                                           /* is_flex= */ false, k->drivers[i].count_max);
     uses_done(&used);
     return is_over;
@@ -285,7 +283,7 @@ static bool exceeds_csi(const struct cycle *c, const struct sched_node *n)
 
 /* --- FlexVolume drivers --- */
 
-/* What the node says of the driver; -1: nothing. */
+/* The limit that the node reports for the driver; -1: none. */
 static int64_t flex_limit(const struct node *n, const char *driver)
 {
     char key[VOLUME_LIMIT_KEY_BYTES];
@@ -310,15 +308,15 @@ static bool exceeds_flex(const struct cycle *c, const struct sched_node *n)
         if (limit < 0)
             continue;
         if (!is_collected)
-            is_over = collect(c, n, &used, &by_pods) < 0;
+            is_over = collect_uses(c, n, &used, &by_pods) < 0;
         is_collected = true;
-        is_over = is_over || exceeds(c, &used, by_pods, u->driver, /* is_flex= */ true, limit);
+        is_over = is_over || exceeds_limit(c, &used, by_pods, u->driver, /* is_flex= */ true, limit);
     }
     uses_done(&used);
     return is_over;
 }
 
-uint32_t judge_limits(const struct cycle *c, const struct sched_node *n)
+uint32_t filter_limits(const struct cycle *c, const struct sched_node *n)
 {
     return c->uses.count > 0 && (exceeds_csi(c, n) || exceeds_flex(c, n)) ? 1U << REASON_VOLUME_COUNT : 0;
 }

@@ -1,13 +1,13 @@
-/* What a node itself says: is it open, are its taints tolerated, is it the kind of node that the pod wants,
- * has it room. */
+/* Filters that read only the node: cordoned, untolerated taints, node selector and affinity, free resources.
+ */
 #include "scheduler/scheduler_int.h"
 
 #include <string.h>
 
-/* The taint that a closed node stands for. */
+/* The taint that a cordoned node implies. */
 static const struct taint closed = { TAINT_UNSCHEDULABLE, "", TAINT_NO_SCHEDULE };
 
-static const struct taint *untolerated(const struct pod *p, const struct node *n)
+static const struct taint *find_untolerated_taint(const struct pod *p, const struct node *n)
 {
     for (uint32_t i = 0; i < n->taints.count; i++) {
         const struct taint *t = &n->taints.items[i];
@@ -33,52 +33,52 @@ static bool matches_selector(const struct pod *p, const struct node *n)
 
 static bool matches_affinity(const struct pod *p, const struct node *n)
 {
-    struct error ignored; /* a term that is wrong is one that does not match */
+    struct error ignored; /* an invalid term does not match */
 
     return !p->required_affinity || node_selector_matches(p->required_affinity, n->obj.labels.items,
                                                           n->obj.labels.count, n->obj.name, &ignored) == 1;
 }
 
-static bool exceeds(int64_t used, int64_t asked, int64_t room)
+static bool exceeds_room(int64_t used, int64_t asked, int64_t room)
 {
     int64_t sum;
 
     return room >= 0 && asked > 0 && (__builtin_add_overflow(used, asked, &sum) || sum > room);
 }
 
-static uint32_t lacks(const struct cycle *c, const struct sched_node *n)
+static uint32_t find_missing_resources(const struct cycle *c, const struct sched_node *n)
 {
     uint32_t reasons = 0;
 
-    if (exceeds(n->used.pods, c->needs.pods, n->room.pods))
+    if (exceeds_room(n->used.pods, c->needs.pods, n->room.pods))
         reasons |= 1U << REASON_PODS;
-    if (exceeds(n->used.milli_cpu, c->needs.milli_cpu, n->room.milli_cpu))
+    if (exceeds_room(n->used.milli_cpu, c->needs.milli_cpu, n->room.milli_cpu))
         reasons |= 1U << REASON_CPU;
-    if (exceeds(n->used.memory, c->needs.memory, n->room.memory))
+    if (exceeds_room(n->used.memory, c->needs.memory, n->room.memory))
         reasons |= 1U << REASON_MEMORY;
     return reasons;
 }
 
-struct verdict judge_node(const struct cycle *c, const struct sched_node *n)
+struct filter_result filter_node(const struct cycle *c, const struct sched_node *n)
 {
     const struct pod *p = c->pod;
     const struct taint *t;
 
     if (n->node->is_unschedulable && !tolerations_match(&p->tolerations, &closed))
-        return verdict_of(REASON_UNSCHEDULABLE);
-    t = untolerated(p, n->node);
+        return filter_result_of(REASON_UNSCHEDULABLE);
+    t = find_untolerated_taint(p, n->node);
     if (t)
-        return (struct verdict){ .reasons = 1U << REASON_TAINT, .taint = t };
+        return (struct filter_result){ .reasons = 1U << REASON_TAINT, .taint = t };
     if (!matches_selector(p, n->node) || !matches_affinity(p, n->node))
-        return verdict_of(REASON_AFFINITY);
-    return (struct verdict){ .reasons = lacks(c, n) };
+        return filter_result_of(REASON_AFFINITY);
+    return (struct filter_result){ .reasons = find_missing_resources(c, n) };
 }
 
 /* --- Nodes by name --- */
 
 enum term_names { TERM_OPEN, TERM_NAMES, TERM_CONFLICTS };
 
-/* Whether the term says `metadata.name In [x]`, and what x is; two of them that differ leave no node. */
+/* Whether the term has `metadata.name In [x]`, and its x; two that differ match no node. */
 static enum term_names term_name(const struct node_term *t, struct str *ret)
 {
     enum term_names names = TERM_OPEN;
@@ -96,7 +96,7 @@ static enum term_names term_name(const struct node_term *t, struct str *ret)
     return names;
 }
 
-/* Only when every term names nodes are the others left out. */
+/* Nodes are restricted only if every term names nodes. */
 static bool every_term_names(const struct pod *p)
 {
     struct str name;
@@ -109,7 +109,7 @@ static bool every_term_names(const struct pod *p)
     return true;
 }
 
-/* A term leaves this node, or with NULL any. */
+/* Some term names this node, or with NULL any node. */
 static bool has_named(const struct pod *p, const char *node_name)
 {
     struct str name;

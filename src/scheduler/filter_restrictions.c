@@ -1,4 +1,4 @@
-/* VolumeRestrictions: claims of which only one pod may have one, and disks that one node cannot mount twice.
+/* VolumeRestrictions: claims that only one pod may use, and disks that cannot be mounted twice on one node.
  */
 #include "scheduler/scheduler_int.h"
 
@@ -38,10 +38,10 @@ enum cycle_result check_restrictions(struct cycle *c)
             continue;
         claim = cached_claim(c->s, c->pod->obj.ns, v->claim_name);
         if (!claim)
-            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, JUDGE_RESTRICTIONS, v },
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, FILTER_RESTRICTIONS, v },
                                 "persistentvolumeclaim \"%s\" not found", v->claim_name);
         if (claim->modes & ACCESS_RWOP && is_used_elsewhere(c, claim))
-            c->is_alone_conflict = true;
+            c->is_exclusive_conflict = true;
     }
     return CYCLE_FITS;
 }
@@ -55,7 +55,7 @@ static bool share_monitor(const struct pod_disk *a, const struct pod_disk *b)
     return false;
 }
 
-static bool conflict(const struct pod_volume *a, const struct pod_volume *b)
+static bool disks_conflict(const struct pod_volume *a, const struct pod_volume *b)
 {
     bool both_read = a->is_read_only && b->is_read_only;
 
@@ -81,14 +81,14 @@ static bool pods_conflict(const struct pod *a, const struct pod *b)
 {
     for (uint32_t i = 0; i < a->volumes.count; i++)
         for (uint32_t k = 0; is_disk(&a->volumes.items[i]) && k < b->volumes.count; k++)
-            if (conflict(&a->volumes.items[i], &b->volumes.items[k]))
+            if (disks_conflict(&a->volumes.items[i], &b->volumes.items[k]))
                 return true;
     return false;
 }
 
-uint32_t judge_restrictions(const struct cycle *c, const struct sched_node *n)
+uint32_t filter_restrictions(const struct cycle *c, const struct sched_node *n)
 {
-    if (c->is_alone_conflict)
+    if (c->is_exclusive_conflict)
         return 1U << REASON_POD_ALONE;
     for (size_t i = 0; c->has_disks && i < n->pods.count; i++)
         if (pods_conflict(c->pod, n->pods.items[i]->pod))

@@ -1,4 +1,4 @@
-/* VolumeZone: volumes that carry the labels of a zone or region are used there. */
+/* VolumeZone: a volume with zone or region labels can only be used on nodes with the same labels. */
 #include "scheduler/scheduler_int.h"
 
 #include <string.h>
@@ -10,12 +10,12 @@
 
 static const struct {
     const char *key;
-    const char *twin; /* what a node may have in its place */
+    const char *alternative; /* the label that a node may have instead */
 } zone_keys[] = {
     { BETA_ZONE, GA_ZONE }, { BETA_REGION, GA_REGION }, { GA_ZONE, NULL }, { GA_REGION, NULL }
 };
 
-/* The next value of "a__b", trimmed; rest.s is NULL behind the last. */
+/* The next value of "a__b", trimmed; rest.s is NULL after the last. */
 static struct str next_value(struct str *rest)
 {
     struct str all = *rest;
@@ -30,7 +30,7 @@ static struct str next_value(struct str *rest)
     return str_trim(all);
 }
 
-/* A label with an empty value among its values says nothing. */
+/* A label with an empty value in its list is ignored. */
 static bool is_usable(struct str values)
 {
     for (struct str rest = values; rest.s;)
@@ -47,7 +47,7 @@ static bool has_value(struct str values, const char *value)
     return false;
 }
 
-static int collect(struct cycle *c, const struct volume *v)
+static int collect_zones(struct cycle *c, const struct volume *v)
 {
     for (size_t i = 0; i < ARRAY_LEN(zone_keys); i++) {
         const char *value = object_label(&v->obj, zone_keys[i].key);
@@ -64,18 +64,18 @@ static enum cycle_result check_unnamed(struct cycle *c, const struct pod_volume 
     const struct storage_class *class;
 
     if (claim->class[0] == '\0')
-        return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, JUDGE_ZONE, p },
+        return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, FILTER_ZONE, p },
                             "PersistentVolumeClaim had no pv name and storageClass name");
     class = cached_class(c->s, claim->class);
     if (!class)
-        return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLASS, JUDGE_ZONE, p },
+        return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLASS, FILTER_ZONE, p },
                             "storageclass.storage.k8s.io \"%s\" not found", claim->class);
     if (class->binding == BINDING_UNSET)
-        return cycle_refuse(c, (struct refused){ REFUSAL_NO_MODE, JUDGE_ZONE, p },
+        return cycle_refuse(c, (struct refused){ REFUSAL_NO_MODE, FILTER_ZONE, p },
                             "VolumeBindingMode not set for StorageClass \"%s\"", claim->class);
     if (class->binding == BINDING_WAIT_FOR_FIRST_CONSUMER)
         return CYCLE_FITS;
-    return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, JUDGE_ZONE, p },
+    return cycle_refuse(c, (struct refused){ REFUSAL_UNBOUND, FILTER_ZONE, p },
                         "PersistentVolume had no name");
 }
 
@@ -92,7 +92,7 @@ enum cycle_result check_zones(struct cycle *c)
             continue;
         claim = cached_claim(c->s, c->pod->obj.ns, p->claim_name);
         if (!claim)
-            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, JUDGE_ZONE, p },
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_CLAIM, FILTER_ZONE, p },
                                 "persistentvolumeclaim \"%s\" not found", p->claim_name);
         if (claim->volume_name[0] == '\0') {
             r = check_unnamed(c, p, claim);
@@ -100,19 +100,19 @@ enum cycle_result check_zones(struct cycle *c)
         }
         v = cached_volume(c->s, claim->volume_name);
         if (!v)
-            return cycle_refuse(c, (struct refused){ REFUSAL_NO_VOLUME, JUDGE_ZONE, p },
+            return cycle_refuse(c, (struct refused){ REFUSAL_NO_VOLUME, FILTER_ZONE, p },
                                 "persistentvolume \"%s\" not found", claim->volume_name);
-        if (collect(c, v) < 0)
-            return cycle_fail(c, JUDGE_ZONE, "out of memory");
+        if (collect_zones(c, v) < 0)
+            return cycle_fail(c, FILTER_ZONE, "out of memory");
     }
     return r;
 }
 
-static const char *twin_of(const char *key)
+static const char *alternative_of(const char *key)
 {
     for (size_t i = 0; i < ARRAY_LEN(zone_keys); i++)
         if (strcmp(zone_keys[i].key, key) == 0)
-            return zone_keys[i].twin;
+            return zone_keys[i].alternative;
     return NULL;
 }
 
@@ -124,16 +124,16 @@ static bool has_any_zone(const struct node *n)
     return false;
 }
 
-uint32_t judge_zones(const struct cycle *c, const struct sched_node *n)
+uint32_t filter_zones(const struct cycle *c, const struct sched_node *n)
 {
     if (c->zones.count == 0 || !has_any_zone(n->node))
         return 0;
     for (size_t i = 0; i < c->zones.count; i++) {
         const struct zone_rule *z = &c->zones.items[i];
-        const char *value = object_label(&n->node->obj, z->key), *twin = twin_of(z->key);
+        const char *value = object_label(&n->node->obj, z->key), *alternative = alternative_of(z->key);
 
-        if (!value && twin)
-            value = object_label(&n->node->obj, twin);
+        if (!value && alternative)
+            value = object_label(&n->node->obj, alternative);
         if (!value || !has_value(z->values, value))
             return 1U << REASON_ZONE;
     }

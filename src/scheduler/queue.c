@@ -1,35 +1,42 @@
+/* The queue of pods that need a node: maps of ready pods and of pods in backoff, and a list of unschedulable
+ * ones.
+ *
+ * A pod is in exactly one place, and counts has the number of pods per place. Timers end the backoff of the
+ * first pod, and requeue unschedulable pods after five minutes. */
 #include "scheduler/queue.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/die.h"
+#include "base/mutant.h"
+#include "base/tailq.h"
 
-/* By priority, the highest first; then who came first. */
+/* Highest priority first, then in the order of arrival. */
 static int ready_cmp(void *ctx, const void *a, const void *b)
 {
-    const struct queued_pod *x = a, *y = b;
+    const struct queued_pod *queued = a, *y = b;
 
     (void)ctx;
-    if (x->pod->priority != y->pod->priority)
-        return x->pod->priority > y->pod->priority ? -1 : 1;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+    if (queued->pod->priority != y->pod->priority)
+        return queued->pod->priority > y->pod->priority ? -1 : 1;
+    return queued->sequence < y->sequence ? -1 : queued->sequence > y->sequence;
 }
 
-static uint64_t ready_rank(const struct queued_pod *x)
+static uint64_t ready_rank(const struct queued_pod *queued)
 {
-    return (uint64_t)((int64_t)INT32_MAX - x->pod->priority);
+    return (uint64_t)((int64_t)INT32_MAX - queued->pod->priority);
 }
 
-static int resting_cmp(void *ctx, const void *a, const void *b)
+static int backoff_cmp(void *ctx, const void *a, const void *b)
 {
-    const struct queued_pod *x = a, *y = b;
+    const struct queued_pod *queued = a, *y = b;
 
     (void)ctx;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+    return queued->sequence < y->sequence ? -1 : queued->sequence > y->sequence;
 }
 
-static void on_rest_over(void *ctx);
+static void on_backoff_over(void *ctx);
 static void on_sweep(void *ctx);
 
 void queue_init(struct pod_queue *q, struct loop *l, struct hash_seed seed, void (*on_ready)(void *ctx),
@@ -38,113 +45,114 @@ void queue_init(struct pod_queue *q, struct loop *l, struct hash_seed seed, void
     *q = (struct pod_queue){ .loop = l, .on_ready = on_ready, .ctx = ctx };
     map_init(&q->by_uid, seed);
     omap_init(&q->ready, (struct omap_order){ ready_cmp, ready_cmp, NULL });
-    omap_init(&q->resting, (struct omap_order){ resting_cmp, resting_cmp, NULL });
-    TAILQ_INIT(&q->aside);
-    timer_init(&q->rest_timer, l, on_rest_over, q);
+    omap_init(&q->backoff, (struct omap_order){ backoff_cmp, backoff_cmp, NULL });
+    TAILQ_INIT(&q->unschedulable);
+    timer_init(&q->backoff_timer, l, on_backoff_over, q);
     timer_init(&q->sweep_timer, l, on_sweep, q);
 }
 
-static void pod_free(struct queued_pod *x)
+static void queued_pod_free(struct queued_pod *queued)
 {
-    (void)object_unref((struct object *)(uintptr_t)&x->pod->obj);
-    free(x);
+    (void)object_unref((struct object *)(uintptr_t)&queued->pod->obj);
+    free(queued);
 }
 
 void queue_done(struct pod_queue *q)
 {
-    struct queued_pod *x;
+    struct queued_pod *queued;
 
-    timer_disarm(&q->rest_timer);
+    timer_disarm(&q->backoff_timer);
     timer_disarm(&q->sweep_timer);
     omap_done(&q->ready);
-    omap_done(&q->resting);
-    for (size_t at = 0; (x = map_next(&q->by_uid, &at, NULL));)
-        pod_free(x);
+    omap_done(&q->backoff);
+    for (size_t at = 0; (queued = map_next(&q->by_uid, &at, NULL));)
+        queued_pod_free(queued);
     map_done(&q->by_uid);
 }
 
-static void must(int r)
+static void must_succeed(int r)
 {
     if (r == 0)
         return;
-    die("no memory to remember a pod that waits to be scheduled: it would never be scheduled");
+    die_with_reason("out of memory: cannot queue a pod, it would never be scheduled");
 }
 
 /* --- Places --- */
 
-static void leave(struct pod_queue *q, struct queued_pod *x)
+static void leave_place(struct pod_queue *q, struct queued_pod *queued)
 {
-    q->counts[x->place]--;
-    switch (x->place) {
+    assert(queued->place < QUEUE_PLACE_COUNT && q->counts[queued->place] > 0);
+    q->counts[queued->place]--;
+    switch (queued->place) {
     case QUEUE_READY:
-        (void)omap_remove(&q->ready, ready_rank(x), x);
+        (void)omap_remove(&q->ready, ready_rank(queued), queued);
         break;
-    case QUEUE_RESTING:
-        (void)omap_remove(&q->resting, x->rest_until_ns, x);
+    case QUEUE_BACKOFF:
+        (void)omap_remove(&q->backoff, queued->backoff_until_ns, queued);
         break;
-    case QUEUE_ASIDE:
-        TAILQ_REMOVE(&q->aside, x, link);
+    case QUEUE_UNSCHEDULABLE:
+        TAILQ_REMOVE(&q->unschedulable, queued, link);
         break;
-    case QUEUE_UNDER_WAY:
+    case QUEUE_IN_FLIGHT:
     case QUEUE_PLACE_COUNT:
         break;
     }
 }
 
-static void enter(struct pod_queue *q, struct queued_pod *x, enum queue_place place)
+static void enter_place(struct pod_queue *q, struct queued_pod *queued, enum queue_place place)
 {
-    x->place = place;
+    queued->place = place;
     q->counts[place]++;
 }
 
-static void arm_rest_timer(struct pod_queue *q)
+static void arm_backoff_timer(struct pod_queue *q)
 {
     struct omap_cursor at;
-    const struct queued_pod *first = omap_first(&q->resting, &at);
+    const struct queued_pod *first = omap_first(&q->backoff, &at);
 
     if (first)
-        timer_arm(&q->rest_timer, first->rest_until_ns);
+        timer_arm(&q->backoff_timer, first->backoff_until_ns);
     else
-        timer_disarm(&q->rest_timer);
+        timer_disarm(&q->backoff_timer);
 }
 
-static void make_ready(struct pod_queue *q, struct queued_pod *x)
+static void make_ready(struct pod_queue *q, struct queued_pod *queued)
 {
-    x->added_ns = loop_now_ns(q->loop);
-    x->sequence = ++q->sequence;
-    must(omap_insert(&q->ready, ready_rank(x), x));
-    enter(q, x, QUEUE_READY);
+    queued->added_ns = loop_now_ns(q->loop);
+    queued->sequence = ++q->sequence;
+    must_succeed(omap_insert(&q->ready, ready_rank(queued), queued));
+    enter_place(q, queued, QUEUE_READY);
     q->on_ready(q->ctx);
 }
 
-static void make_rest(struct pod_queue *q, struct queued_pod *x)
+static void make_backoff(struct pod_queue *q, struct queued_pod *queued)
 {
-    x->sequence = ++q->sequence;
-    must(omap_insert(&q->resting, x->rest_until_ns, x));
-    enter(q, x, QUEUE_RESTING);
-    arm_rest_timer(q);
+    queued->sequence = ++q->sequence;
+    must_succeed(omap_insert(&q->backoff, queued->backoff_until_ns, queued));
+    enter_place(q, queued, QUEUE_BACKOFF);
+    arm_backoff_timer(q);
 }
 
-static void come_back(struct pod_queue *q, struct queued_pod *x)
+static void requeue_pod(struct pod_queue *q, struct queued_pod *queued)
 {
-    if (x->rest_until_ns > loop_now_ns(q->loop))
-        make_rest(q, x);
+    if (queued->backoff_until_ns > loop_now_ns(q->loop))
+        make_backoff(q, queued);
     else
-        make_ready(q, x);
+        make_ready(q, queued);
 }
 
-static void on_rest_over(void *ctx)
+static void on_backoff_over(void *ctx)
 {
     struct pod_queue *q = ctx;
     uint64_t now_ns = loop_now_ns(q->loop);
     struct omap_cursor at;
-    struct queued_pod *x;
+    struct queued_pod *queued;
 
-    while ((x = omap_first(&q->resting, &at)) && x->rest_until_ns <= now_ns) {
-        leave(q, x);
-        make_ready(q, x);
+    while ((queued = omap_first(&q->backoff, &at)) && queued->backoff_until_ns <= now_ns) {
+        leave_place(q, queued);
+        make_ready(q, queued);
     }
-    arm_rest_timer(q);
+    arm_backoff_timer(q);
 }
 
 static void on_sweep(void *ctx)
@@ -153,66 +161,60 @@ static void on_sweep(void *ctx)
     uint64_t now_ns = loop_now_ns(q->loop);
     struct queued_pod *next;
 
-    for (struct queued_pod *x = TAILQ_FIRST(&q->aside); x; x = next) {
-        next = TAILQ_NEXT(x, link);
-        if (now_ns - x->aside_since_ns < QUEUE_ASIDE_NS)
+    for (struct queued_pod *queued = TAILQ_FIRST(&q->unschedulable); queued; queued = next) {
+        next = TAILQ_NEXT(queued, link);
+        if (now_ns - queued->unschedulable_since_ns < QUEUE_UNSCHEDULABLE_NS)
             continue;
-        leave(q, x);
-        come_back(q, x);
+        leave_place(q, queued);
+        requeue_pod(q, queued);
     }
-    if (!TAILQ_EMPTY(&q->aside))
+    if (!TAILQ_EMPTY(&q->unschedulable))
         timer_arm_after(&q->sweep_timer, QUEUE_SWEEP_NS);
 }
 
-/* --- Coming and going --- */
-
-static void put_new(struct pod_queue *q, const struct pod *p)
-{
-    struct queued_pod *x = calloc(1, sizeof *x);
-
-    must(x ? 0 : -ERR_NO_MEMORY);
-    x->pod = pod_of(object_ref(&p->obj));
-    must(map_put(&q->by_uid, str_of(x->pod->obj.uid), x, NULL));
-    make_ready(q, x);
-}
+/* --- Adding and removing --- */
 
 void queue_put(struct pod_queue *q, const struct pod *p, bool is_changed)
 {
-    struct queued_pod *x = queue_get(q, p->obj.uid);
+    struct queued_pod *queued = queue_get(q, p->obj.uid);
     const struct pod *old;
     enum queue_place was;
 
-    if (!x) {
-        put_new(q, p);
+    if (!queued) {
+        queued = calloc(1, sizeof *queued);
+        must_succeed(queued ? 0 : -ERR_NO_MEMORY);
+        queued->pod = pod_of(object_ref(&p->obj));
+        must_succeed(map_put(&q->by_uid, str_of(queued->pod->obj.uid), queued, NULL));
+        make_ready(q, queued);
         return;
     }
-    was = x->place;
-    leave(q, x); /* its priority may be another, and the map's key its uid's text */
-    old = x->pod;
-    x->pod = pod_of(object_ref(&p->obj));
-    must(map_put(&q->by_uid, str_of(x->pod->obj.uid), x, NULL));
+    was = queued->place;
+    leave_place(q, queued); /* its priority may have changed, and the map's key is the text of its uid */
+    old = queued->pod;
+    queued->pod = pod_of(object_ref(&p->obj));
+    must_succeed(map_put(&q->by_uid, str_of(queued->pod->obj.uid), queued, NULL));
     (void)object_unref((struct object *)(uintptr_t)&old->obj);
-    if (was == QUEUE_UNDER_WAY) {
-        enter(q, x, was);
-    } else if (was == QUEUE_ASIDE && !is_changed) {
-        TAILQ_INSERT_TAIL(&q->aside, x, link);
-        enter(q, x, was);
+    if (was == QUEUE_IN_FLIGHT && !MUTANT("scheduler-queues-pods-twice")) {
+        enter_place(q, queued, was);
+    } else if (was == QUEUE_UNSCHEDULABLE && !is_changed) {
+        TAILQ_INSERT_TAIL(&q->unschedulable, queued, link);
+        enter_place(q, queued, was);
     } else if (was == QUEUE_READY) {
-        must(omap_insert(&q->ready, ready_rank(x), x));
-        enter(q, x, was);
+        must_succeed(omap_insert(&q->ready, ready_rank(queued), queued));
+        enter_place(q, queued, was);
     } else {
-        come_back(q, x);
+        requeue_pod(q, queued);
     }
 }
 
 void queue_remove(struct pod_queue *q, const char *uid)
 {
-    struct queued_pod *x = map_remove(&q->by_uid, str_of(uid));
+    struct queued_pod *queued = map_remove(&q->by_uid, str_of(uid));
 
-    if (!x)
+    if (!queued)
         return;
-    leave(q, x);
-    pod_free(x);
+    leave_place(q, queued);
+    queued_pod_free(queued);
 }
 
 struct queued_pod *queue_get(const struct pod_queue *q, const char *uid)
@@ -223,59 +225,88 @@ struct queued_pod *queue_get(const struct pod_queue *q, const char *uid)
 struct queued_pod *queue_take(struct pod_queue *q)
 {
     struct omap_cursor at;
-    struct queued_pod *x = omap_first(&q->ready, &at);
+    struct queued_pod *queued = omap_first(&q->ready, &at);
 
-    if (!x)
+    if (!queued)
         return NULL;
-    leave(q, x);
-    enter(q, x, QUEUE_UNDER_WAY);
-    x->attempts++;
-    return x;
+    leave_place(q, queued);
+    enter_place(q, queued, QUEUE_IN_FLIGHT);
+    queued->attempts++;
+    return queued;
 }
 
-/* The rest counts from the end of the attempt. */
-static void note_rest(struct pod_queue *q, struct queued_pod *x)
+/* The backoff counts from the end of the attempt. */
+static void set_backoff(struct pod_queue *q, struct queued_pod *queued)
 {
-    uint64_t rest_ns = QUEUE_REST_NS;
+    uint64_t backoff_ns = QUEUE_BACKOFF_NS;
 
-    for (unsigned i = 1; i < x->attempts && rest_ns < QUEUE_REST_MAX_NS; i++)
-        rest_ns *= 2;
-    if (rest_ns > QUEUE_REST_MAX_NS)
-        rest_ns = QUEUE_REST_MAX_NS;
-    x->rest_until_ns = loop_now_ns(q->loop) + rest_ns;
+    for (unsigned i = 1; i < queued->attempts && backoff_ns < QUEUE_BACKOFF_MAX_NS; i++)
+        backoff_ns *= 2;
+    if (backoff_ns > QUEUE_BACKOFF_MAX_NS)
+        backoff_ns = QUEUE_BACKOFF_MAX_NS;
+    queued->backoff_until_ns = loop_now_ns(q->loop) + backoff_ns;
 }
 
-void queue_set_aside(struct pod_queue *q, struct queued_pod *x, uint32_t judges)
+void queue_put_unschedulable(struct pod_queue *q, struct queued_pod *queued, uint32_t filters)
 {
-    assert(x->place == QUEUE_UNDER_WAY);
-    leave(q, x);
-    note_rest(q, x);
-    x->judges = judges;
-    x->aside_since_ns = loop_now_ns(q->loop);
-    TAILQ_INSERT_TAIL(&q->aside, x, link);
-    enter(q, x, QUEUE_ASIDE);
+    assert(queued->place == QUEUE_IN_FLIGHT);
+    leave_place(q, queued);
+    set_backoff(q, queued);
+    queued->filters = filters;
+    queued->unschedulable_since_ns = loop_now_ns(q->loop);
+    TAILQ_INSERT_TAIL(&q->unschedulable, queued, link);
+    enter_place(q, queued, QUEUE_UNSCHEDULABLE);
     if (!timer_is_armed(&q->sweep_timer))
         timer_arm_after(&q->sweep_timer, QUEUE_SWEEP_NS);
 }
 
-void queue_rest(struct pod_queue *q, struct queued_pod *x)
+void queue_put_backoff(struct pod_queue *q, struct queued_pod *queued)
 {
-    assert(x->place == QUEUE_UNDER_WAY);
-    leave(q, x);
-    note_rest(q, x);
-    x->judges = 0;
-    make_rest(q, x);
+    assert(queued->place == QUEUE_IN_FLIGHT);
+    leave_place(q, queued);
+    set_backoff(q, queued);
+    queued->filters = 0;
+    make_backoff(q, queued);
 }
 
-void queue_move(struct pod_queue *q, queue_helps_fn *helps, void *ctx)
+void queue_requeue(struct pod_queue *q, queue_helps_fn *helps, void *ctx)
 {
     struct queued_pod *next;
 
-    for (struct queued_pod *x = TAILQ_FIRST(&q->aside); x; x = next) {
-        next = TAILQ_NEXT(x, link);
-        if (!helps(ctx, x))
+    for (struct queued_pod *queued = TAILQ_FIRST(&q->unschedulable); queued; queued = next) {
+        next = TAILQ_NEXT(queued, link);
+        if (!helps(ctx, queued))
             continue;
-        leave(q, x);
-        come_back(q, x);
+        leave_place(q, queued);
+        requeue_pod(q, queued);
     }
+}
+
+/* --- The invariant --- */
+
+const char *queue_check(const struct pod_queue *q)
+{
+    size_t counts[QUEUE_PLACE_COUNT] = { 0 }, unschedulable = 0;
+    const struct queued_pod *queued;
+    struct str uid;
+
+    for (size_t at = 0; (queued = map_next(&q->by_uid, &at, &uid));) {
+        if (!str_is(uid, queued->pod->obj.uid) || queued->place >= QUEUE_PLACE_COUNT)
+            return "a pod is queued by another uid, or in no place";
+        counts[queued->place]++;
+    }
+    for (size_t i = 0; i < QUEUE_PLACE_COUNT; i++)
+        if (counts[i] != q->counts[i])
+            return "the number of pods in a place of the queue is wrong";
+    if (q->ready.count != counts[QUEUE_READY] || q->backoff.count != counts[QUEUE_BACKOFF])
+        return "a ready pod or a pod in backoff is not in the map of its place";
+    if (!tailq_is_sound(&q->unschedulable, offsetof(struct queued_pod, link), counts[QUEUE_UNSCHEDULABLE],
+                        &unschedulable) ||
+        unschedulable != counts[QUEUE_UNSCHEDULABLE])
+        return "the list of unschedulable pods is not linked both ways";
+    if (counts[QUEUE_BACKOFF] > 0 && !timer_is_armed(&q->backoff_timer))
+        return "pods are in backoff, and no timer is armed";
+    return unschedulable == 0 || timer_is_armed(&q->sweep_timer)
+               ? NULL
+               : "pods are unschedulable, and no timer is armed";
 }

@@ -1,4 +1,5 @@
-/* What people see of a pod's turn: its condition PodScheduled, and events. */
+/* Reports the result of an attempt to the API: the pod's condition PodScheduled, and events. Conditions are
+ * written only when they change. */
 #include "scheduler/scheduler_int.h"
 
 #include <stdlib.h>
@@ -6,21 +7,22 @@
 
 #include "api/json_out.h"
 #include "base/log.h"
+#include "machinery/merge_patch.h"
 
-/* The same failure of a pod is not recorded sooner again. */
+/* The same failure of a pod is recorded again only after this time. */
 #define REPORT_AGAIN_NS (5 * NS_PER_S)
 #define CONDITION "PodScheduled"
 #define NOTE_BYTES_MAX 1024
 #define NOTE_TAIL " ..."
 
-/* A condition on its way. */
-struct report {
-    TAILQ_ENTRY(report) link;
+/* A condition whose write is in flight. */
+struct condition_write {
+    TAILQ_ENTRY(condition_write) link;
     struct scheduler *s;
     struct api_write write;
 };
 
-static void report_free(struct report *r)
+static void report_free(struct condition_write *r)
 {
     TAILQ_REMOVE(&r->s->reports, r, link);
     api_write_cancel(&r->write);
@@ -29,9 +31,9 @@ static void report_free(struct report *r)
 
 void reports_free(struct scheduler *s)
 {
-    struct report *next;
+    struct condition_write *next;
 
-    for (struct report *r = TAILQ_FIRST(&s->reports); r; r = next) {
+    for (struct condition_write *r = TAILQ_FIRST(&s->reports); r; r = next) {
         next = TAILQ_NEXT(r, link);
         report_free(r);
     }
@@ -39,14 +41,14 @@ void reports_free(struct scheduler *s)
 
 static void on_reported(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct report *r = ctx;
+    struct condition_write *r = ctx;
 
-    if (!api_went_well(outcome) && a->r != -ERR_NOT_FOUND)
-        log_warn("cannot write the pod's condition, ignoring", LOG_ERR(&a->error));
+    if (!api_write_succeeded(outcome) && a->r != -ERR_NOT_FOUND)
+        log_warn("cannot write pod condition, ignored", LOG_ERR(&a->error));
     report_free(r);
 }
 
-static bool is_said(const struct pod *p, const char *reason, struct str message)
+static bool is_reported(const struct pod *p, const char *reason, struct str message)
 {
     const struct status_condition *c = condition_get(&p->conditions, CONDITION);
 
@@ -54,42 +56,49 @@ static bool is_said(const struct pod *p, const char *reason, struct str message)
            str_is(message, c->message) && c->observed_generation == p->obj.generation;
 }
 
-static void write_condition(const struct scheduler *s, const struct pod *p, const char *reason,
-                            struct str message, struct buf *out)
-{
-    const struct status_condition *c = condition_get(&p->conditions, CONDITION);
-    struct timestamp since =
-        c && c->status == CONDITION_FALSE ? c->changed : timestamp_of_ns(clock_real_ns(s->o.part.clock));
+/* The text of a condition. */
+struct condition_text {
+    const char *reason;
+    struct str message;
+    struct timestamp now;
+};
 
+static enum api_decision decide_condition(void *ctx, const struct object *now, struct buf *out,
+                                          struct error *err)
+{
+    const struct condition_text *text = ctx;
+    const struct status_condition *c = condition_get(&pod_of(now)->conditions, CONDITION);
+    struct merge_patch p;
+
+    merge_patch_begin_any(&p, out, now);
+    merge_patch_member(&p, "status");
     json_out_object(out, NULL);
-    json_out_object(out, "metadata");
-    json_out_text(out, "uid", p->obj.uid);
-    json_out_end_object(out);
-    json_out_object(out, "status");
     json_out_array(out, "conditions");
     json_out_object(out, NULL);
     json_out_text(out, "type", CONDITION);
     json_out_text(out, "status", "False");
     json_out_null(out, "lastProbeTime");
-    json_out_time(out, "lastTransitionTime", since);
-    json_out_text(out, "reason", reason);
-    json_out_str(out, "message", message);
-    if (p->obj.generation > 0)
-        json_out_int(out, "observedGeneration", p->obj.generation);
+    json_out_time(out, "lastTransitionTime", c && c->status == CONDITION_FALSE ? c->changed : text->now);
+    json_out_text(out, "reason", text->reason);
+    json_out_str(out, "message", text->message);
+    if (now->generation > 0)
+        json_out_int(out, "observedGeneration", now->generation);
     json_out_end_object(out);
     json_out_end_array(out);
     json_out_end_object(out);
-    json_out_end_object(out);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 static void report_condition(struct scheduler *s, const struct pod *p, const char *reason, struct str message)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct report *r = calloc(1, sizeof *r);
+    struct condition_text text = { reason, message, timestamp_of_ns(clock_real_ns(s->o.part.clock)) };
+    struct condition_write *r = calloc(1, sizeof *r);
     struct api_write_options w = {
         .api = s->api,
         .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
         .object = &p->obj,
+        .decide = decide_condition,
+        .decide_ctx = &text,
         .is_any_version = true,
         .step = API_STEP_CONDITION,
         .informer = s->caches[CACHE_PODS],
@@ -98,20 +107,17 @@ static void report_condition(struct scheduler *s, const struct pod *p, const cha
     };
 
     if (!r) {
-        log_warn("cannot write the pod's condition: out of memory", LOG_STR("pod", p->obj.name));
+        log_warn("cannot write pod condition: out of memory", LOG_STR("pod", p->obj.name));
         return;
     }
     r->s = s;
     TAILQ_INSERT_TAIL(&s->reports, r, link);
-    write_condition(s, p, reason, message, &body);
-    w.failed = body.failed;
-    w.body = buf_str(&body);
     api_write_start(&r->write, &w);
 }
 
-/* The note is cut so that one sees it was. */
-static void record(struct scheduler *s, const struct pod *p, enum event_type type, const char *reason,
-                   const char *action, struct str message)
+/* A message that is too long ends in NOTE_TAIL. */
+static void record_pod_event(struct scheduler *s, const struct pod *p, enum event_type type,
+                             const char *reason, const char *action, struct str message)
 {
     char cut[NOTE_BYTES_MAX];
 
@@ -128,18 +134,18 @@ static void record(struct scheduler *s, const struct pod *p, enum event_type typ
             .about = &p->obj, .type = type, .reason = reason, .action = action, .message = message });
 }
 
-void report_failure(struct scheduler *s, struct queued_pod *x, const char *reason, struct str message)
+void report_failure(struct scheduler *s, struct queued_pod *queued, const char *reason, struct str message)
 {
     uint64_t now_ns = loop_now_ns(s->o.part.loop);
-    bool is_known = is_said(x->pod, reason, message);
+    bool is_known = is_reported(queued->pod, reason, message);
 
-    /* An object that is created beside the pod makes it be tried again at once, often for the same result. */
-    if (!is_known || !x->reported_ns || now_ns - x->reported_ns >= REPORT_AGAIN_NS) {
-        x->reported_ns = now_ns;
-        record(s, x->pod, EVENT_WARNING, "FailedScheduling", "Scheduling", message);
+    /* Objects that are created together with the pod cause immediate retries, often with the same result. */
+    if (!is_known || !queued->reported_ns || now_ns - queued->reported_ns >= REPORT_AGAIN_NS) {
+        queued->reported_ns = now_ns;
+        record_pod_event(s, queued->pod, EVENT_WARNING, "FailedScheduling", "Scheduling", message);
     }
     if (!is_known)
-        report_condition(s, x->pod, reason, message);
+        report_condition(s, queued->pod, reason, message);
 }
 
 void report_scheduled(struct scheduler *s, const struct pod *p, const char *node)
@@ -147,7 +153,7 @@ void report_scheduled(struct scheduler *s, const struct pod *p, const char *node
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(NOTE_BYTES_MAX);
 
     buf_addf(&message, "Successfully assigned %s/%s to %s", p->obj.ns, p->obj.name, node);
-    record(s, p, EVENT_NORMAL, "Scheduled", "Binding", buf_str(&message));
+    record_pod_event(s, p, EVENT_NORMAL, "Scheduled", "Binding", buf_str(&message));
     log_info("pod scheduled", LOG_STR("namespace", p->obj.ns), LOG_STR("pod", p->obj.name),
              LOG_STR("node", node));
 }

@@ -1,5 +1,10 @@
+/* The scheduler's loop and lifecycle: takes ready pods from the queue and runs one attempt per pod.
+ *
+ * One step of the loop runs attempts until TURN_NODES_MAX nodes were filtered, and is deferred while
+ * bindings_max pods are being bound. */
 #include "scheduler/scheduler.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +15,10 @@
 #include "scheduler/scheduler_int.h"
 
 #define BINDINGS_MAX 256
-/* How many nodes are judged in one turn of the loop, the last pod's to the end: a few milliseconds. */
+/* Nodes filtered in one step of the loop, not counting the last pod's: a few milliseconds. */
 #define TURN_NODES_MAX 10000
 
-/* --- The turn --- */
+/* --- The scheduling step --- */
 
 void scheduler_wake(struct scheduler *s)
 {
@@ -21,23 +26,23 @@ void scheduler_wake(struct scheduler *s)
         loop_defer(&s->turn);
 }
 
-void scheduler_attempt_over(struct scheduler *s, const char *pod_uid, bool is_refused, uint32_t judges,
+void scheduler_attempt_over(struct scheduler *s, const char *pod_uid, bool is_refused, uint32_t filters,
                             struct str message)
 {
-    struct queued_pod *x = queue_get(&s->queue, pod_uid);
+    struct queued_pod *queued = queue_get(&s->queue, pod_uid);
 
     scheduler_metrics_not_scheduled(s->metrics, is_refused);
-    if (x) {
-        report_failure(s, x, is_refused ? "Unschedulable" : "SchedulerError", message);
+    if (queued) {
+        report_failure(s, queued, is_refused ? "Unschedulable" : "SchedulerError", message);
         if (is_refused)
-            queue_set_aside(&s->queue, x, judges);
+            queue_put_unschedulable(&s->queue, queued, filters);
         else
-            queue_rest(&s->queue, x);
+            queue_put_backoff(&s->queue, queued);
     }
-    scheduler_wake(s); /* there is room for another on its way */
+    scheduler_wake(s); /* a binding ended, so another can start */
 }
 
-/* It is going, and is not ours to place any more. */
+/* The pod is being deleted and needs no node. */
 static void drop_deleting(struct scheduler *s, const struct pod *p)
 {
     _cleanup_(buf_done_p) struct buf message = BUF_INIT(SCHEDULER_MESSAGE_BYTES_MAX);
@@ -51,18 +56,18 @@ static void drop_deleting(struct scheduler *s, const struct pod *p)
     queue_remove(&s->queue, p->obj.uid);
 }
 
-static void schedule(struct scheduler *s, struct queued_pod *x)
+static void schedule_pod(struct scheduler *s, struct queued_pod *queued)
 {
-    const struct pod *p = pod_of(object_ref(&x->pod->obj));
+    const struct pod *p = pod_of(object_ref(&queued->pod->obj));
     enum cycle_result r;
     struct cycle c;
 
     cycle_init(&c, s, p);
     r = cycle_run(&c);
-    if (r == CYCLE_FITS && binding_begin(&c, x))
-        log_debug("pod chosen a node", LOG_STR("pod", p->obj.name), LOG_STR("node", c.node->name));
+    if (r == CYCLE_FITS && binding_begin(&c, queued))
+        log_debug("node chosen for pod", LOG_STR("pod", p->obj.name), LOG_STR("node", c.node->name));
     else
-        scheduler_attempt_over(s, p->obj.uid, r == CYCLE_REFUSED, c.judges, buf_str(&c.message));
+        scheduler_attempt_over(s, p->obj.uid, r == CYCLE_REFUSED, c.filters, buf_str(&c.message));
     if (r == CYCLE_FAILED)
         scheduler_metrics_stage_failed(s->metrics, STAGE_PREDICATE);
     cycle_done(&c);
@@ -72,16 +77,17 @@ static void schedule(struct scheduler *s, struct queued_pod *x)
 static void on_turn(void *ctx)
 {
     struct scheduler *s = ctx;
-    size_t judged = 0;
-    struct queued_pod *x;
+    size_t filtered = 0;
+    struct queued_pod *queued;
 
-    while (judged < TURN_NODES_MAX && s->bindings_count < s->o.bindings_max && (x = queue_take(&s->queue))) {
-        if (x->pod->obj.is_deleting) {
-            drop_deleting(s, x->pod);
+    while (filtered < TURN_NODES_MAX && s->bindings_count < s->o.bindings_max &&
+           (queued = queue_take(&s->queue))) {
+        if (queued->pod->obj.is_deleting) {
+            drop_deleting(s, queued->pod);
             continue;
         }
-        schedule(s, x);
-        judged += s->verdicts.count + 1;
+        schedule_pod(s, queued);
+        filtered += s->results.count + 1;
     }
     if (s->queue.counts[QUEUE_READY] > 0 && s->bindings_count < s->o.bindings_max)
         loop_defer(&s->turn);
@@ -92,7 +98,7 @@ static void on_ready(void *ctx)
     scheduler_wake(ctx);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
 {
@@ -134,11 +140,11 @@ static int open_caches(struct scheduler *s, struct error *err)
     };
     struct informers *all = s->o.part.informers;
 
-    s->caches[CACHE_PODS] = part_pods(all, err);
+    s->caches[CACHE_PODS] = component_pods(all, err);
     if (!s->caches[CACHE_PODS])
         return -(int)err->code;
     for (size_t i = CACHE_PODS + 1; i < CACHE_KIND_COUNT; i++) {
-        s->caches[i] = rows[i].index ? part_indexed(all, rows[i].kind, rows[i].index, err)
+        s->caches[i] = rows[i].index ? component_indexed(all, rows[i].kind, rows[i].index, err)
                                      : informers_get(all, rows[i].kind, err);
         if (!s->caches[i])
             return -(int)err->code;
@@ -152,7 +158,7 @@ static int scheduler_open(struct scheduler *s, struct error *err)
                                          .clock = s->o.part.clock,
                                          .client = s->o.part.client,
                                          .metrics = s->o.part.metrics,
-                                         .seed = part_seed(&s->o.part, "scheduler-recorder"),
+                                         .seed = component_seed(&s->o.part, "scheduler-recorder"),
                                          .dialect = RECORDER_SERIES,
                                          .component = s->o.name,
                                          .host = s->o.host,
@@ -160,7 +166,7 @@ static int scheduler_open(struct scheduler *s, struct error *err)
     int r = open_caches(s, err);
 
     if (r == 0)
-        r = part_api(&s->o.part, SCHEDULER_MANAGER, &s->api, err);
+        r = component_api(&s->o.part, SCHEDULER_MANAGER, &s->api, err);
     if (r == 0)
         r = recorder_new(&recorder, &s->recorder, err);
     return r < 0 ? r : scheduler_metrics_new(s, &s->metrics, err);
@@ -168,7 +174,8 @@ static int scheduler_open(struct scheduler *s, struct error *err)
 
 int scheduler_new(const struct scheduler_options *o, struct scheduler **ret, struct error *err)
 {
-    struct hash_seed seed = { part_seed(&o->part, "scheduler"), part_seed(&o->part, "scheduler-2") };
+    struct hash_seed seed = { component_seed(&o->part, "scheduler"),
+                              component_seed(&o->part, "scheduler-2") };
     _cleanup_(scheduler_free_p) struct scheduler *s = calloc(1, sizeof *s);
     int r;
 
@@ -202,9 +209,23 @@ void scheduler_follow(struct scheduler *s)
 
 void scheduler_start(struct scheduler *s)
 {
+    assert(!s->is_started);
     s->is_started = true;
     scheduler_follow(s);
     scheduler_wake(s);
+}
+
+const char *scheduler_check(const struct scheduler *s, bool is_thorough)
+{
+    const char *wrong = assumed_check(&s->assumed);
+
+    if (!wrong)
+        wrong = bindings_check_assumed(s);
+    if (!wrong)
+        wrong = queue_check(&s->queue);
+    if (!wrong && is_thorough)
+        wrong = nodes_check(&s->nodes);
+    return !wrong && is_thorough ? volume_index_check(s->free, NULL, NULL) : wrong;
 }
 
 struct scheduler *scheduler_free(struct scheduler *s)
@@ -222,7 +243,7 @@ struct scheduler *scheduler_free(struct scheduler *s)
     nodes_done(&s->nodes);
     scheduler_metrics_free(s->metrics);
     recorder_free(s->recorder);
-    vec_done(&s->verdicts);
+    vec_done(&s->results);
     free(s);
     return NULL;
 }

@@ -1,8 +1,8 @@
-#include "scheduler/scheduler_metrics.h"
+/* The scheduler's metrics, under the names of the stock scheduler, and berth_scheduler_prebind_wait_seconds.
+ * Without a registry all functions do nothing. */
+#include "scheduler/scheduler_int.h"
 
 #include <stdlib.h>
-
-#include "scheduler/scheduler_int.h"
 
 struct scheduler_metrics {
     const struct scheduler *s;
@@ -24,7 +24,7 @@ static const char *const stage_names[] = {
 };
 static_assert(ARRAY_LEN(stage_names) == STAGE_COUNT, "name every stage");
 
-static double seconds(uint64_t ns)
+static double seconds_of_ns(uint64_t ns)
 {
     return (double)ns / (double)NS_PER_S;
 }
@@ -34,14 +34,14 @@ static double read_ready(void *ctx)
     return (double)((const struct scheduler *)ctx)->queue.counts[QUEUE_READY];
 }
 
-static double read_resting(void *ctx)
+static double read_backoff(void *ctx)
 {
-    return (double)((const struct scheduler *)ctx)->queue.counts[QUEUE_RESTING];
+    return (double)((const struct scheduler *)ctx)->queue.counts[QUEUE_BACKOFF];
 }
 
-static double read_aside(void *ctx)
+static double read_unschedulable(void *ctx)
 {
-    return (double)((const struct scheduler *)ctx)->queue.counts[QUEUE_ASIDE];
+    return (double)((const struct scheduler *)ctx)->queue.counts[QUEUE_UNSCHEDULABLE];
 }
 
 static double read_gated(void *ctx)
@@ -58,21 +58,23 @@ static double read_gated(void *ctx)
 static int add_families(struct scheduler_metrics *m, struct metrics *to, struct error *err)
 {
     static const struct metric_desc descs[] = {
-        { "scheduler_schedule_attempts_total", "Attempts to schedule pods, by the result.", METRIC_COUNTER,
+        { "scheduler_schedule_attempts_total", "Attempts to schedule pods, by result.", METRIC_COUNTER,
           attempt_labels, NULL, 0, 0 },
-        { "scheduler_scheduling_attempt_duration_seconds", "From a pod's turn to its being bound.",
-          METRIC_HISTOGRAM, attempt_labels, seconds_bounds, ARRAY_LEN(seconds_bounds), 0 },
-        { "scheduler_pending_pods", "Pods that wait, by the queue.", METRIC_GAUGE, queue_labels, NULL, 0, 0 },
-        { "scheduler_volume_scheduling_stage_error_total", "Failures with volumes, by the stage.",
+        { "scheduler_scheduling_attempt_duration_seconds",
+          "Time from the start of an attempt until the pod is bound.", METRIC_HISTOGRAM, attempt_labels,
+          seconds_bounds, ARRAY_LEN(seconds_bounds), 0 },
+        { "scheduler_pending_pods", "Pending pods, by queue.", METRIC_GAUGE, queue_labels, NULL, 0, 0 },
+        { "scheduler_volume_scheduling_stage_error_total", "Volume scheduling failures, by stage.",
           METRIC_COUNTER, stage_labels, NULL, 0, 0 },
-        { "berth_scheduler_prebind_wait_seconds", "From the last write to the claims' being bound.",
-          METRIC_HISTOGRAM, wait_labels, seconds_bounds, ARRAY_LEN(seconds_bounds), 0 },
+        { "berth_scheduler_prebind_wait_seconds",
+          "Time from the last write of a binding until the pod's claims are bound.", METRIC_HISTOGRAM,
+          wait_labels, seconds_bounds, ARRAY_LEN(seconds_bounds), 0 },
     };
     struct metric_family **const families[] = { &m->attempts, &m->seconds, &m->pending, &m->stages,
                                                 &m->waits };
     int r = 0;
 
-    static_assert(ARRAY_LEN(descs) == ARRAY_LEN(families), "one for each");
+    static_assert(ARRAY_LEN(descs) == ARRAY_LEN(families), "one per metric");
     for (size_t i = 0; i < ARRAY_LEN(descs) && r == 0; i++)
         r = metrics_add_family(to, &descs[i], families[i], err);
     return r;
@@ -84,8 +86,8 @@ int scheduler_metrics_new(struct scheduler *s, struct scheduler_metrics **ret, s
         const char *queue;
         metric_read_fn *read;
     } readers[] = { { "active", read_ready },
-                    { "backoff", read_resting },
-                    { "unschedulable", read_aside },
+                    { "backoff", read_backoff },
+                    { "unschedulable", read_unschedulable },
                     { "gated", read_gated } };
     struct scheduler_metrics *m;
     int r;
@@ -122,7 +124,7 @@ void scheduler_metrics_scheduled(struct scheduler_metrics *m, uint64_t took_ns)
     if (!m)
         return;
     metric_add(metric_of(m->attempts, "scheduled", m->s->o.name), 1);
-    metric_observe(metric_of(m->seconds, "scheduled", m->s->o.name), seconds(took_ns));
+    metric_observe(metric_of(m->seconds, "scheduled", m->s->o.name), seconds_of_ns(took_ns));
 }
 
 void scheduler_metrics_not_scheduled(struct scheduler_metrics *m, bool is_refused)
@@ -134,7 +136,7 @@ void scheduler_metrics_not_scheduled(struct scheduler_metrics *m, bool is_refuse
 void scheduler_metrics_waited(struct scheduler_metrics *m, bool is_static, uint64_t took_ns)
 {
     if (m)
-        metric_observe(metric_of(m->waits, is_static ? "static" : "dynamic"), seconds(took_ns));
+        metric_observe(metric_of(m->waits, is_static ? "static" : "dynamic"), seconds_of_ns(took_ns));
 }
 
 void scheduler_metrics_stage_failed(struct scheduler_metrics *m, enum scheduler_stage stage)

@@ -1,4 +1,4 @@
-/* Which of the nodes that will do is best: taints that would rather not, preferences of the pod, and how well
+/* Scores of the nodes that passed all filters: PreferNoSchedule taints, preferred node affinity, and how well
  * the volumes fit. */
 #include "scheduler/scheduler_int.h"
 
@@ -7,7 +7,7 @@
 #define PERCENT 100
 #define SHAPE_SCALE 10 /* a shape's scores are 0 to 10, a node's 0 to 100 */
 
-/* Only tolerations of that effect, or of any, are asked. */
+/* Only tolerations with that effect, or with none, count. */
 static bool is_tolerated(const struct pod *p, const struct taint *t)
 {
     for (uint32_t i = 0; i < p->tolerations.count; i++) {
@@ -30,7 +30,7 @@ int64_t score_taints(const struct pod *p, const struct node *n)
     return count;
 }
 
-static bool says_something(const struct node_selector *term)
+static bool has_terms(const struct node_selector *term)
 {
     return term && term->count > 0 && term->terms[0].expressions_count + term->terms[0].fields_count > 0;
 }
@@ -43,7 +43,7 @@ int64_t score_affinity(const struct pod *p, const struct node *n)
     for (uint32_t i = 0; i < p->preferred_affinity_count; i++) {
         const struct node_preference *w = &p->preferred_affinity[i];
 
-        if (w->weight != 0 && says_something(w->term) &&
+        if (w->weight != 0 && has_terms(w->term) &&
             node_selector_matches(w->term, n->obj.labels.items, n->obj.labels.count, n->obj.name, &ignored) ==
                 1)
             sum += w->weight;
@@ -53,25 +53,20 @@ int64_t score_affinity(const struct pod *p, const struct node *n)
 
 /* --- Volumes --- */
 
-static int64_t shape_between(const struct shape_point *low, const struct shape_point *high, int64_t percent)
-{
-    int64_t rise = ((int64_t)high->score - low->score) * SHAPE_SCALE;
-
-    return (int64_t)low->score * SHAPE_SCALE +
-           rise * (percent - low->percent) / (high->percent - low->percent);
-}
-
-/* The shape at a utilisation, straight lines between its points, times ten. */
+/* The shape's score at a utilization, interpolated linearly between its points, times ten. */
 static int64_t shape_at(const struct scheduler_options *o, int64_t percent)
 {
     const struct shape_point *p = o->shape;
+    int64_t rise;
 
     for (size_t i = 0; i < o->shape_count; i++) {
         if (percent > p[i].percent)
             continue;
         if (i == 0)
             return (int64_t)p[0].score * SHAPE_SCALE;
-        return shape_between(&p[i - 1], &p[i], percent);
+        rise = ((int64_t)p[i].score - p[i - 1].score) * SHAPE_SCALE;
+        return (int64_t)p[i - 1].score * SHAPE_SCALE +
+               rise * (percent - p[i - 1].percent) / (p[i].percent - p[i - 1].percent);
     }
     return (int64_t)p[o->shape_count - 1].score * SHAPE_SCALE;
 }
@@ -83,8 +78,8 @@ static int64_t class_score(const struct scheduler_options *o, int64_t requested,
     return shape_at(o, (int64_t)((__int128)requested * PERCENT / capacity));
 }
 
-/* The class was counted with an earlier claim. */
-static bool came_before(const struct cycle *c, size_t at)
+/* An earlier claim has the same class. */
+static bool is_class_scored(const struct cycle *c, size_t at)
 {
     for (size_t i = 0; i < at; i++)
         if (c->chosen.items[i] && strcmp(c->chosen.items[i]->class, c->chosen.items[at]->class) == 0)
@@ -114,11 +109,11 @@ int64_t score_volumes(const struct cycle *c)
     if (c->s->o.shape_count == 0 || !c->has_unbound)
         return -1;
     for (size_t i = 0; i < c->claims.count; i++) {
-        if (!c->chosen.items[i] || came_before(c, i))
+        if (!c->chosen.items[i] || is_class_scored(c, i))
             continue;
         sum += score_class_of(c, i);
         classes++;
     }
-    /* The mean, half away from zero; scores are never negative. */
+    /* The mean, rounded half up; scores are never negative. */
     return classes == 0 ? -1 : (2 * sum + classes) / (2 * classes);
 }

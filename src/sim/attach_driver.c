@@ -2,8 +2,9 @@
  * storage, says in their status what came of it, and lets go of those that are being deleted once the storage
  * has detached them. Calls have a limit; what failed is tried again with growing delays. Volumes stay for
  * good here, so that it needs none of its finalizers on them. */
-#include "sim/scenario_attach.h"
+#include "sim/attach_driver.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "api/attachment.h"
 #include "machinery/informer.h"
 #include "machinery/merge_patch.h"
+#include "sim/sim_world.h"
 
 #define CALL_NS (15 * NS_PER_S)
 #define RETRY_NS NS_PER_S
@@ -22,8 +24,8 @@ struct job {
     struct driver *driver;
     unsigned node;
     unsigned volume;
-    char name[SITE_NAME_BYTES]; /* of the VolumeAttachment */
-    bool is_detaching;          /* the host operation under way, or the one that failed last */
+    char name[ATTACH_NAME_BYTES]; /* of the VolumeAttachment */
+    bool is_detaching;            /* the host operation under way, or the one that failed last */
     struct host_op *op;
     struct timer limit; /* of op */
     struct client_call call;
@@ -33,14 +35,22 @@ struct job {
 };
 
 struct driver {
-    struct site *site;
+    const struct attach_driver_options *o;
     struct sim_process *process;
     struct informer *attachments;
     struct informer_handler handler;
-    struct job jobs[SITE_NODES][SITE_VOLUMES];
+    struct job jobs[ATTACH_NODES_MAX][ATTACH_VOLUMES_MAX];
 };
 
 static void sync_job(struct job *j);
+
+bool attach_number(const char *name, char prefix, unsigned count, unsigned *ret)
+{
+    if (name[0] != prefix || name[1] < '0' || name[1] >= (char)('0' + count) || name[2])
+        return false;
+    *ret = (unsigned)(name[1] - '0');
+    return true;
+}
 
 static const struct attachment *attachment_of(const struct job *j)
 {
@@ -56,15 +66,6 @@ static void go_on(struct job *j)
     timer_arm_after(&j->next, 0);
 }
 
-static void fail(struct job *j)
-{
-    j->delay_ns = j->delay_ns ? 2 * j->delay_ns : RETRY_NS;
-    if (j->delay_ns > RETRY_NS_MAX)
-        j->delay_ns = RETRY_NS_MAX;
-    j->is_failing = true;
-    timer_arm_after(&j->next, j->delay_ns);
-}
-
 /* --- Writing --- */
 
 static void on_written(void *ctx, const struct client_answer *a)
@@ -73,10 +74,15 @@ static void on_written(void *ctx, const struct client_answer *a)
 
     if (a->r == 0 && a->object && !(a->object->is_deleting && a->object->finalizers.count == 0))
         informer_observe(j->driver->attachments, a->object);
-    if (a->r < 0 || j->is_failing)
-        fail(j);
-    else
+    if (a->r == 0 && !j->is_failing) {
         go_on(j);
+        return;
+    }
+    j->delay_ns = j->delay_ns ? 2 * j->delay_ns : RETRY_NS;
+    if (j->delay_ns > RETRY_NS_MAX)
+        j->delay_ns = RETRY_NS_MAX;
+    j->is_failing = true;
+    timer_arm_after(&j->next, j->delay_ns);
 }
 
 static void send_patch(struct job *j, struct merge_patch *p, const struct buf *body, const char *subresource)
@@ -103,9 +109,9 @@ static void write_finalizer(struct job *j, const struct object *o, bool is_added
 
     merge_patch_begin(&p, &body, o);
     if (is_added)
-        merge_patch_add_finalizer(&p, o, SITE_FINALIZER);
+        merge_patch_add_finalizer(&p, o, j->driver->o->finalizer);
     else
-        merge_patch_remove_finalizer(&p, o, SITE_FINALIZER);
+        merge_patch_remove_finalizer(&p, o, j->driver->o->finalizer);
     send_patch(j, &p, &body, /* subresource= */ NULL);
 }
 
@@ -124,7 +130,7 @@ static void write_status(struct job *j, const struct object *o, const char *stat
 
 static bool is_attached(const struct job *j)
 {
-    return j->driver->site->nodes[j->node].disks[j->volume].is_attached;
+    return j->driver->o->is_attached(j->driver->o->ctx, j->node, j->volume);
 }
 
 static void on_called(void *ctx, int r, const struct error *err)
@@ -161,23 +167,24 @@ static void on_limit(void *ctx)
 
 static void call(struct job *j, bool is_detach)
 {
+    const struct attach_driver_options *o = j->driver->o;
     struct sim_process *p = j->driver->process;
-    char name[SITE_NAME_BYTES];
+    char name[ATTACH_NAME_BYTES];
 
     j->is_detaching = is_detach;
-    if (!is_detach && site_is_refused(j->driver->site, j->node, j->volume)) {
+    if (!is_detach && o->is_refused(o->ctx, j->node, j->volume)) {
         on_called(j, -ERR_BUSY, NULL);
         return;
     }
-    site_name_op(j->driver->site, j->node, j->volume, name);
+    o->name_op(o->ctx, j->node, j->volume, name);
     timer_arm_after(&j->limit, CALL_NS);
-    j->op = host_start(&p->sim->host, p, is_detach ? SITE_DETACH : SITE_ATTACH, name, on_called, j);
+    j->op = host_start(&p->sim->host, p, is_detach ? ATTACH_UNDO : ATTACH_DO, name, on_called, j);
 }
 
 static void sync_job(struct job *j)
 {
     const struct attachment *x = attachment_of(j);
-    bool is_ours = x && object_has_finalizer(&x->obj, SITE_FINALIZER);
+    bool is_ours = x && object_has_finalizer(&x->obj, j->driver->o->finalizer);
 
     if (!x || j->op || client_call_is_active(&j->call))
         return;
@@ -196,32 +203,21 @@ static void on_next(void *ctx)
 
 /* --- Events --- */
 
-static void see(struct driver *d, const struct object *o)
+static void see(void *ctx, const struct object *o)
 {
+    struct driver *d = ctx;
     const struct attachment *x = (const struct attachment *)(const void *)o;
     unsigned node, volume;
     struct job *j;
 
-    if (!site_number(x->node_name, 'n', SITE_NODES, &node) ||
-        !site_number(x->volume_name, 'v', SITE_VOLUMES, &volume))
+    if (!attach_number(x->node_name, 'n', d->o->nodes, &node) ||
+        !attach_number(x->volume_name, d->o->volume_prefix, d->o->volumes, &volume))
         return;
     j = &d->jobs[node][volume];
     (void)snprintf(j->name, sizeof j->name, "%s", o->name);
     /* Its own complaints are no reason to try again at once. */
     if (!timer_is_armed(&j->next) || (j->is_failing && j->is_detaching != o->is_deleting))
         go_on(j);
-}
-
-static void on_add(void *ctx, const struct object *o, bool is_initial)
-{
-    (void)is_initial;
-    see(ctx, o);
-}
-
-static void on_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    see(ctx, o);
 }
 
 /* --- Life --- */
@@ -234,10 +230,11 @@ static void *driver_start(struct sim_process *p, void *ctx)
     };
     struct error err;
 
-    d->site = ctx;
+    d->o = ctx;
+    assert(d->o->nodes <= ATTACH_NODES_MAX && d->o->volumes <= ATTACH_VOLUMES_MAX);
     d->process = p;
-    for (unsigned n = 0; n < SITE_NODES; n++)
-        for (unsigned v = 0; v < SITE_VOLUMES; v++) {
+    for (unsigned n = 0; n < d->o->nodes; n++)
+        for (unsigned v = 0; v < d->o->volumes; v++) {
             struct job *j = &d->jobs[n][v];
 
             *j = (struct job){ .driver = d, .node = n, .volume = v };
@@ -246,7 +243,7 @@ static void *driver_start(struct sim_process *p, void *ctx)
         }
     if (informer_new(&o, &d->attachments, &err) < 0)
         abort();
-    d->handler = (struct informer_handler){ .on_add = on_add, .on_update = on_update, .ctx = d };
+    d->handler = (struct informer_handler){ .on_upsert = see, .ctx = d };
     informer_add_handler(d->attachments, &d->handler);
     informer_start(d->attachments);
     return d;
@@ -256,8 +253,8 @@ static void driver_kill(void *state)
 {
     struct driver *d = state;
 
-    for (unsigned n = 0; n < SITE_NODES; n++)
-        for (unsigned v = 0; v < SITE_VOLUMES; v++) {
+    for (unsigned n = 0; n < d->o->nodes; n++)
+        for (unsigned v = 0; v < d->o->volumes; v++) {
             timer_disarm(&d->jobs[n][v].next);
             timer_disarm(&d->jobs[n][v].limit);
             client_cancel(&d->jobs[n][v].call);
@@ -267,4 +264,4 @@ static void driver_kill(void *state)
     free(d);
 }
 
-const struct sim_program site_driver_program = { "driver", driver_start, driver_kill };
+const struct sim_program attach_driver_program = { "driver", driver_start, driver_kill };

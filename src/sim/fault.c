@@ -21,6 +21,7 @@ const char *const fault_names[] = {
     [FAULT_PARTITION] = "partition",
     [FAULT_CLOCK] = "clock",
     [FAULT_HOST] = "host",
+    [FAULT_REBOOT] = "reboot",
 };
 static_assert(ARRAY_LEN(fault_names) == FAULT_COUNT, "name every fault");
 

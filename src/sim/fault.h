@@ -21,6 +21,7 @@ enum sim_fault {
     FAULT_PARTITION, /* a process and the server cannot reach each other */
     FAULT_CLOCK,     /* a wall clock is set to another time */
     FAULT_HOST,      /* host operations fail, hang, or succeed after everybody gave up */
+    FAULT_REBOOT,    /* a machine loses its power and comes back */
     FAULT_COUNT,
 };
 

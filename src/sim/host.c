@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 struct host_op {
     TAILQ_ENTRY(host_op) link;
@@ -75,8 +75,8 @@ struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char
     struct host_op *op = sim_alloc(sizeof *op), *other;
 
     TAILQ_FOREACH(other, &h->ops, link)
-    if (other->process == p && other->done && strcmp(other->name, name) == 0)
-        sim_fail(h->sim, "two operations at once for %s: %s and %s", name, other->what, what);
+        if (other->process == p && other->done && strcmp(other->name, name) == 0)
+            sim_fail(h->sim, "two operations at once for %s: %s and %s", name, other->what, what);
     op->host = h;
     op->process = p;
     (void)snprintf(op->what, sizeof op->what, "%s", what);
@@ -113,11 +113,6 @@ void host_lose_process(struct sim_host *h, const struct sim_process *p)
     }
 }
 
-static uint64_t op_next_ns(const struct host_op *op)
-{
-    return op->effect_ns < op->end_ns ? op->effect_ns : op->end_ns;
-}
-
 static bool is_due(const struct host_op *op)
 {
     uint64_t now_ns = op->host->sim->now_ns;
@@ -133,20 +128,8 @@ size_t host_due(struct sim_host *h)
     size_t count = 0;
 
     TAILQ_FOREACH(op, &h->ops, link)
-    count += is_due(op);
+        count += is_due(op);
     return count;
-}
-
-static void take_effect(struct host_op *op)
-{
-    struct sim_host *h = op->host;
-
-    op->effect_ns = UINT64_MAX;
-    sim_trace(h->sim, "host does %s %s", op->what, op->name);
-    if (h->on_effect)
-        h->on_effect(h->ctx, op->what, op->name);
-    if (!op->done)
-        host_op_free(op);
 }
 
 static void end(struct host_op *op)
@@ -173,13 +156,19 @@ void host_deliver(struct sim_host *h, size_t which)
     struct host_op *op;
 
     TAILQ_FOREACH(op, &h->ops, link)
-    if (is_due(op) && which-- == 0)
-        break;
+        if (is_due(op) && which-- == 0)
+            break;
     assert(op);
-    if (op->effect_ns <= h->sim->now_ns)
-        take_effect(op);
-    else
+    if (op->effect_ns > h->sim->now_ns) {
         end(op);
+        return;
+    }
+    op->effect_ns = UINT64_MAX;
+    sim_trace(h->sim, "host does %s %s", op->what, op->name);
+    if (h->on_effect)
+        h->on_effect(h->ctx, op->what, op->name);
+    if (!op->done)
+        host_op_free(op);
 }
 
 uint64_t host_next_ns(const struct sim_host *h)
@@ -187,12 +176,9 @@ uint64_t host_next_ns(const struct sim_host *h)
     const struct host_op *op;
     uint64_t next = UINT64_MAX;
 
-    TAILQ_FOREACH(op, &h->ops, link)
-    {
-        uint64_t at = op_next_ns(op);
-
-        if (at > h->sim->now_ns && at < next)
-            next = at;
+    TAILQ_FOREACH(op, &h->ops, link) {
+        if (op->effect_ns < op->end_ns && op->effect_ns > h->sim->now_ns && op->effect_ns < next)
+            next = op->effect_ns;
         if (op->end_ns > h->sim->now_ns && op->end_ns < next)
             next = op->end_ns;
     }
@@ -205,6 +191,6 @@ size_t host_pending(const struct sim_host *h)
     size_t count = 0;
 
     TAILQ_FOREACH(op, &h->ops, link)
-    count += op->process != NULL;
+        count += op->process != NULL;
     return count;
 }

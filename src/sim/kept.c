@@ -1,6 +1,6 @@
 #include "sim/kept.h"
 
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 #define KEPT_BYTES_MAX ((size_t)16 << 20)
 
@@ -98,8 +98,10 @@ void kept_event_set(struct kept_event *k, const struct client_event *ev)
     k->event.version = copy(&k->arena, ev->version);
     k->event.status = copy_status(&k->arena, ev->status);
     if (ev->error) {
-        k->error = *ev->error;
-        k->event.error = &k->error;
+        struct error *error = arena_alloc(&k->arena, sizeof *error);
+
+        *error = *ev->error;
+        k->event.error = error;
     }
 }
 

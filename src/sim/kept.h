@@ -20,7 +20,6 @@ void kept_answer_done(struct kept_answer *k);
 
 struct kept_event {
     struct client_event event;
-    struct error error;
     struct arena arena;
 };
 

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/request.h"
-#include "client/target.h"
+#include "client/client_request.h"
+#include "client/client_target.h"
 #include "sim/kept.h"
-#include "sim/world.h"
+#include "sim/sim_world.h"
+#include "sim/worker.h"
 
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
 /* By then a carrier has noticed that nobody is there. */
@@ -44,25 +45,28 @@ struct queued_event {
     struct kept_event kept;
 };
 
+/* What every step looks at comes first, and answers, whose errors are large, stand elsewhere: a step goes
+ * through all messages. */
 struct message {
     TAILQ_ENTRY(message) link;
-    unsigned id;
     struct network *network;
     struct sim_process *process;    /* NULL: its sender is gone */
     struct client_attempt *attempt; /* the sender's; NULL when it does not wait any more */
-    struct client_attempt served;
-    struct arena arena;
-    struct client_request request;
     enum phase phase;
-    enum fate fate;
+    bool has_ended; /* of a watch: `answer` is its end */
     uint64_t at_ns; /* of the next delivery; UINT64_MAX: never */
-    struct kept_answer answer;
     /* Of a watch. */
     TAILQ_HEAD(, queued_event) events;
     uint64_t event_at_ns; /* of the last one queued */
-    bool has_ended;       /* `answer` is its end */
-    struct kept_event recent[RECENT_COUNT];
+
+    unsigned id;
+    enum fate fate;
+    struct kept_answer *answer; /* NULL: none yet */
+    struct client_attempt served;
+    struct arena arena;
+    struct client_request request;
     unsigned recent_count;
+    struct kept_event recent[RECENT_COUNT];
 };
 
 /* --- Words for the trace --- */
@@ -72,16 +76,48 @@ static const char *sender(const struct message *m)
     return m->process ? m->process->program->name : "-";
 }
 
+static void add_part(char *text, size_t room, size_t *len, const char *part)
+{
+    size_t more = strlen(part);
+
+    if (more > room - 1 - *len)
+        more = room - 1 - *len;
+    memcpy(text + *len, part, more);
+    *len += more;
+    text[*len] = '\0';
+}
+
+/* Written anew when the server has answered, and so on: printf() would take most of the time. */
 static const char *what(const struct message *m)
 {
     static char text[160];
     const struct client_request *q = &m->request;
+    const char *parts[] = { q->verb == CLIENT_WATCH ? "WATCH" : target_method(q),
+                            " ",
+                            q->kind ? q->kind->plural : q->path,
+                            q->name ? "/" : "",
+                            q->name ? q->name : "",
+                            q->resource_version ? "@" : "",
+                            q->resource_version ? q->resource_version : "" };
+    size_t len = (size_t)snprintf(text, sizeof text, "#%u ", m->id);
 
-    (void)snprintf(text, sizeof text, "#%u %s %s%s%s%s%s", m->id,
-                   q->verb == CLIENT_WATCH ? "WATCH" : target_method(q), q->kind ? q->kind->plural : q->path,
-                   q->name ? "/" : "", q->name ? q->name : "", q->resource_version ? "@" : "",
-                   q->resource_version ? q->resource_version : "");
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        add_part(text, sizeof text, &len, parts[i]);
     return text;
+}
+
+typedef void trace_fn(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Leases are renewed all the time, and watches end and begin again after so many minutes: lines about them
+ * are quiet where that is not the matter. */
+static trace_fn *trace_of(const struct message *m)
+{
+    const struct sim *s = m->network->sim;
+    const struct kind_info *k = m->request.kind;
+    bool is_lease = k && k->kind == KIND_LEASE && !s->options.scenario->is_about_leases;
+    bool is_watch = m->request.verb == CLIENT_WATCH && s->is_healed;
+
+    return is_lease || is_watch ? sim_trace_quietly : sim_trace;
 }
 
 /* --- Delays --- */
@@ -128,6 +164,22 @@ static enum fate draw_fate(struct network *n, const struct client_request *q)
     return FATE_FINE;
 }
 
+/* Where its answer goes; one that is there is replaced. */
+static struct kept_answer *answer_of(struct message *m)
+{
+    if (!m->answer)
+        m->answer = sim_alloc(sizeof *m->answer);
+    return m->answer;
+}
+
+static struct kept_answer *answer_free(struct kept_answer *k)
+{
+    if (k)
+        kept_answer_done(k);
+    free(k);
+    return NULL;
+}
+
 static void answer_at(struct message *m, uint64_t at_ns)
 {
     m->phase = PHASE_TO_CLIENT;
@@ -156,8 +208,8 @@ static void link_start(struct client_carrier *c, struct client_attempt *a)
     m->at_ns = n->sim->now_ns + delay_ns(n);
     TAILQ_INSERT_TAIL(&n->messages, m, link);
     a->work = m;
-    sim_trace(n->sim, "%s sends %s%s%s", sender(m), what(m), m->request.body.len ? " " : "",
-              m->request.body.len ? m->request.body.s : "");
+    trace_of(m)(n->sim, "%s sends %s%s%s", sender(m), what(m), m->request.body.len ? " " : "",
+                m->request.body.len ? m->request.body.s : "");
     if (n->on_send)
         n->on_send(n->ctx, m->process, m->id, &m->request);
 }
@@ -181,7 +233,7 @@ static void message_free(struct message *m)
     }
     for (unsigned i = 0; i < m->recent_count; i++)
         kept_event_done(&m->recent[i]);
-    kept_answer_done(&m->answer);
+    m->answer = answer_free(m->answer);
     arena_done(&m->arena);
     free(m);
 }
@@ -235,10 +287,10 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
     struct message *m = CONTAINER_OF(a, struct message, served);
     struct network *n = m->network;
 
-    sim_trace(n->sim, "server answers %s: %d %s", what(m), answer->http_status,
-              answer->r < 0 ? answer->error.msg : "");
+    trace_of(m)(n->sim, "server answers %s: %d %s", what(m), answer->http_status,
+                answer->r < 0 ? answer->error.msg : "");
     if (m->request.verb == CLIENT_WATCH) {
-        kept_answer_set(&m->answer, answer);
+        kept_answer_set(answer_of(m), answer);
         m->has_ended = true;
         if (m->event_at_ns < n->sim->now_ns)
             m->event_at_ns = n->sim->now_ns;
@@ -250,11 +302,11 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
         serve(m);
         return;
     case FATE_LOST_AFTER:
-        kept_answer_fail(&m->answer, "connection lost", /* was_connected= */ true,
+        kept_answer_fail(answer_of(m), "connection lost", /* was_connected= */ true,
                          request_is_write(&m->request));
         break;
     case FATE_TIMEOUT_AFTER:
-        kept_answer_refuse(&m->answer, 504, "Timeout", "request did not complete within the allotted time",
+        kept_answer_refuse(answer_of(m), 504, "Timeout", "request did not complete within the allotted time",
                            -1);
         break;
     case FATE_HANGS_AFTER:
@@ -268,7 +320,7 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
     case FATE_HANGS_BEFORE:
     case FATE_ERROR:
     case FATE_THROTTLED:
-        kept_answer_set(&m->answer, answer);
+        kept_answer_set(answer_of(m), answer);
         break;
     }
     answer_at(m, n->sim->now_ns + delay_ns(n) + lateness_ns(n, n->late_answers_percent));
@@ -317,23 +369,25 @@ static void arrive(struct message *m)
     struct network *n = m->network;
     uint64_t now_ns = n->sim->now_ns;
 
-    sim_trace(n->sim, "arrives %s (fate %d)", what(m), m->fate);
+    /* What becomes of it is told when the server answers. */
+    (m->fate == FATE_FINE ? sim_trace_quietly : trace_of(m))(n->sim, "arrives %s (fate %d)", what(m),
+                                                             m->fate);
     if (!n->sim->server.api || m->fate == FATE_REFUSED) {
-        kept_answer_fail(&m->answer, "connection refused", false, false);
+        kept_answer_fail(answer_of(m), "connection refused", false, false);
         answer_at(m, now_ns);
     } else if (m->fate == FATE_LOST_BEFORE) {
-        kept_answer_fail(&m->answer, "connection lost", true, request_is_write(&m->request));
+        kept_answer_fail(answer_of(m), "connection lost", true, request_is_write(&m->request));
         answer_at(m, now_ns);
     } else if (m->fate == FATE_HANGS_BEFORE && m->request.verb == CLIENT_WATCH) {
-        kept_answer_fail(&m->answer, "the peer is gone", true, false);
+        kept_answer_fail(answer_of(m), "the peer is gone", true, false);
         answer_at(m, now_ns + DEAD_PEER_NS);
     } else if (m->fate == FATE_HANGS_BEFORE) {
         answer_at(m, UINT64_MAX);
     } else if (m->fate == FATE_ERROR) {
-        kept_answer_refuse(&m->answer, 500, "InternalError", "Internal error occurred: bad day", -1);
+        kept_answer_refuse(answer_of(m), 500, "InternalError", "Internal error occurred: bad day", -1);
         answer_at(m, now_ns);
     } else if (m->fate == FATE_THROTTLED) {
-        kept_answer_refuse(&m->answer, 429, "TooManyRequests", "too many requests, please try again later",
+        kept_answer_refuse(answer_of(m), 429, "TooManyRequests", "too many requests, please try again later",
                            (int64_t)rng_below(&n->rng, 3));
         answer_at(m, now_ns);
     } else {
@@ -349,41 +403,25 @@ static void arrive(struct message *m)
 static void deliver_end(struct message *m)
 {
     struct client_attempt *a = m->attempt;
-    struct kept_answer answer = m->answer;
+    struct kept_answer *answer = TAKE(m->answer);
 
-    sim_trace(m->network->sim, "%s gets the end of %s: %d %s", sender(m), what(m), answer.answer.http_status,
-              answer.answer.r < 0 ? answer.answer.error.msg : "ok");
-    m->answer = (struct kept_answer){ 0 };
+    trace_of(m)(m->network->sim, "%s gets the end of %s: %d %s", sender(m), what(m),
+                answer->answer.http_status, answer->answer.r < 0 ? answer->answer.error.msg : "ok");
     m->process->has_work = true;
     tell_over(m);
     message_free(m);
-    a->on_end(a, &answer.answer);
-    kept_answer_done(&answer);
-}
-
-static void remember(struct message *m, struct kept_event *k)
-{
-    if (m->recent_count == RECENT_COUNT) {
-        kept_event_done(&m->recent[0]);
-        memmove(&m->recent[0], &m->recent[1], sizeof m->recent - sizeof m->recent[0]);
-        m->recent_count--;
-    }
-    m->recent[m->recent_count] = *k;
-    m->recent_count++;
-}
-
-static const char *event_words(const struct client_event *ev)
-{
-    static const char *const names[] = { "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "garbage" };
-
-    static_assert(ARRAY_LEN(names) == CLIENT_EVENT_TYPE_COUNT, "name every event");
-    return names[ev->type];
+    a->on_end(a, &answer->answer);
+    (void)answer_free(answer);
 }
 
 static void tell(struct message *m, const struct client_event *ev)
 {
-    sim_trace(m->network->sim, "%s hears on #%u %s %s@%s", sender(m), m->id, event_words(ev),
-              ev->object ? ev->object->name : "", ev->version ? ev->version : "");
+    static const char *const names[] = { "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "garbage" };
+
+    static_assert(ARRAY_LEN(names) == CLIENT_EVENT_TYPE_COUNT, "name every event");
+    (ev->type == CLIENT_BOOKMARK ? sim_trace_quietly : sim_trace)(
+        m->network->sim, "%s hears on #%u %s %s@%s", sender(m), m->id, names[ev->type],
+        ev->object ? ev->object->name : "", ev->version ? ev->version : "");
     m->process->has_work = true;
     m->attempt->on_event(m->attempt, ev);
 }
@@ -408,8 +446,8 @@ static bool is_there(const struct network *n, unsigned id)
     const struct message *m;
 
     TAILQ_FOREACH(m, &n->messages, link)
-    if (m->id == id)
-        return true;
+        if (m->id == id)
+            return true;
     return false;
 }
 
@@ -424,7 +462,12 @@ static void deliver_event(struct message *m)
     if (!is_there(n, id)) { /* whoever heard it ended the watch */
         kept_event_done(&e->kept);
     } else {
-        remember(m, &e->kept);
+        if (m->recent_count == RECENT_COUNT) {
+            kept_event_done(&m->recent[0]);
+            memmove(&m->recent[0], &m->recent[1], sizeof m->recent - sizeof m->recent[0]);
+            m->recent_count--;
+        }
+        m->recent[m->recent_count++] = e->kept;
         if (sim_has_fault(n->sim, &n->rng, FAULT_REPLAY, 4))
             deliver_again(m);
     }
@@ -432,13 +475,6 @@ static void deliver_event(struct message *m)
 }
 
 /* --- What is due --- */
-
-static bool can_reach(const struct message *m)
-{
-    const struct sim_process *p = m->process;
-
-    return !p || p->rejoins_ns <= m->network->sim->now_ns;
-}
 
 /* When something of it can be delivered, all else being well. */
 static uint64_t message_next_ns(const struct message *m)
@@ -455,7 +491,9 @@ static uint64_t message_next_ns(const struct message *m)
 
 static bool is_due(const struct message *m)
 {
-    if (message_next_ns(m) > m->network->sim->now_ns || !can_reach(m))
+    uint64_t now_ns = m->network->sim->now_ns;
+
+    if (message_next_ns(m) > now_ns || (m->process && m->process->rejoins_ns > now_ns))
         return false;
     return m->phase == PHASE_TO_SERVER || (m->attempt && sim_process_is_live(m->process));
 }
@@ -466,18 +504,8 @@ size_t network_due(struct network *n)
     size_t count = 0;
 
     TAILQ_FOREACH(m, &n->messages, link)
-    count += is_due(m);
+        count += is_due(m);
     return count;
-}
-
-static void deliver(struct message *m)
-{
-    if (m->phase == PHASE_TO_SERVER)
-        arrive(m);
-    else if (m->phase == PHASE_AT_SERVER && !TAILQ_EMPTY(&m->events))
-        deliver_event(m);
-    else
-        deliver_end(m);
 }
 
 void network_deliver(struct network *n, size_t which)
@@ -485,10 +513,17 @@ void network_deliver(struct network *n, size_t which)
     struct message *m;
 
     TAILQ_FOREACH(m, &n->messages, link)
-    if (is_due(m) && which-- == 0)
-        break;
+        if (is_due(m) && which-- == 0)
+            break;
     assert(m);
-    deliver(m);
+    (void)sim_process_enter(m->phase == PHASE_TO_SERVER ? NULL : m->process);
+    if (m->phase == PHASE_TO_SERVER)
+        arrive(m);
+    else if (m->phase == PHASE_AT_SERVER && !TAILQ_EMPTY(&m->events))
+        deliver_event(m);
+    else
+        deliver_end(m);
+    (void)sim_process_enter(NULL);
 }
 
 uint64_t network_next_ns(const struct network *n)
@@ -496,8 +531,7 @@ uint64_t network_next_ns(const struct network *n)
     const struct message *m;
     uint64_t next = UINT64_MAX;
 
-    TAILQ_FOREACH(m, &n->messages, link)
-    {
+    TAILQ_FOREACH(m, &n->messages, link) {
         uint64_t at = message_next_ns(m);
 
         if (at > n->sim->now_ns && at < next)
@@ -517,7 +551,7 @@ static void lose(struct message *m)
         kept_event_done(&e->kept);
         free(e);
     }
-    kept_answer_fail(&m->answer, "connection lost", true, request_is_write(&m->request));
+    kept_answer_fail(answer_of(m), "connection lost", true, request_is_write(&m->request));
     answer_at(m, m->network->sim->now_ns);
 }
 
@@ -542,15 +576,16 @@ void network_cut_watch(struct network *n)
     uint64_t count = 0;
 
     TAILQ_FOREACH(m, &n->messages, link)
-    if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER && rng_below(&n->rng, ++count) == 0)
-        found = m;
+        if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
+            rng_below(&n->rng, ++count) == 0)
+            found = m;
     if (!found)
         return;
     sim_trace(n->sim, "cuts %s", what(found));
     recall(found);
     lose(found);
     if (rng_chance(&n->rng, 50)) { /* as if the server had ended it */
-        found->answer.answer = (struct client_answer){ .http_status = 200, .retry_after_seconds = -1 };
+        found->answer->answer = (struct client_answer){ .http_status = 200, .retry_after_seconds = -1 };
     }
 }
 

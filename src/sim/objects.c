@@ -7,7 +7,7 @@
 
 #include "api/json_out.h"
 #include "machinery/merge_patch.h"
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 #define BODY_BYTES 2048
 
@@ -104,6 +104,43 @@ void objects_let_go(struct sim *s, const struct object *o, const char *finalizer
     merge_patch_begin(&p, &body, o);
     merge_patch_remove_finalizer(&p, o, finalizer);
     patch(s, o, &p, &body);
+}
+
+const struct volume *stored_volume(const struct sim *s, const char *name)
+{
+    const struct object *o = store_get(s->server.store, KIND_VOLUME, "", name);
+
+    return o ? volume_of(o) : NULL;
+}
+
+const struct claim *stored_claim(const struct sim *s, const char *name)
+{
+    const struct object *o = store_get(s->server.store, KIND_CLAIM, OBJECTS_NS, name);
+
+    return o ? claim_of(o) : NULL;
+}
+
+const struct node *stored_node(const struct sim *s, const char *name)
+{
+    const struct object *o = store_get(s->server.store, KIND_NODE, "", name);
+
+    return o ? node_of(o) : NULL;
+}
+
+const struct storage_class *stored_class(const struct sim *s, const char *name)
+{
+    const struct object *o = name[0] ? store_get(s->server.store, KIND_CLASS, "", name) : NULL;
+
+    return (const struct storage_class *)(const void *)o;
+}
+
+void objects_touch_this(struct sim *s, const struct object *o)
+{
+    char number[16];
+
+    (void)snprintf(number, sizeof number, "%u", (unsigned)rng_below(&s->work, 1000));
+    if (o)
+        objects_change(s, o, "touched", number, NULL);
 }
 
 bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx)

@@ -2,6 +2,10 @@
 #ifndef BERTH_SIM_OBJECTS_H
 #define BERTH_SIM_OBJECTS_H
 
+#include "api/claim.h"
+#include "api/class.h"
+#include "api/node.h"
+#include "api/volume.h"
 #include "client/client.h"
 
 struct sim;
@@ -21,6 +25,15 @@ void objects_change(struct sim *s, const struct object *o, const char *annotatio
 /* The same for a label, and for a finalizer, which goes. */
 void objects_relabel(struct sim *s, const struct object *o, const char *key, const char *value);
 void objects_let_go(struct sim *s, const struct object *o, const char *finalizer);
+
+/* What the server has; NULL: nothing of that name. */
+const struct volume *stored_volume(const struct sim *s, const char *name);
+const struct claim *stored_claim(const struct sim *s, const char *name);
+const struct node *stored_node(const struct sim *s, const char *name);
+const struct storage_class *stored_class(const struct sim *s, const char *name);
+
+/* An annotation that nobody owns: the object, if there is one, gets a new version. */
+void objects_touch_this(struct sim *s, const struct object *o);
 
 /* Calls fn for each stored object of a kind, in the order of names, until it says no: false then. */
 typedef bool objects_fn(void *ctx, const struct object *o);

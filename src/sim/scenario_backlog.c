@@ -3,7 +3,7 @@
  * claim is bound, and none is told otherwise or provisioned for on the way; with fewer volumes than claims no
  * volume stays free. How often the binder looks for a volume grows with the number of objects and of its
  * requests, not with their product. */
-#include "sim/bindery.h"
+#include "sim/sim_binder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,18 +68,6 @@ static void make_volume(struct backlog *x, unsigned number)
                  name, size_of(x, number), class_of(x, number));
 }
 
-static void make_claim(struct backlog *x, unsigned number)
-{
-    char name[NAME_BYTES + 1];
-
-    name_of(x, 'c', number, name);
-    objects_make(x->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
-                 "'storageClassName':'%s'}}",
-                 name, size_of(x, number), class_of(x, number));
-}
-
 static bool count(void *ctx, const struct object *o)
 {
     (void)o;
@@ -99,9 +87,18 @@ static unsigned count_of(struct backlog *x, enum kind k)
 static void make_claims(struct backlog *x)
 {
     unsigned from = (unsigned)rng_below(&x->sim->work, x->claims);
+    char name[NAME_BYTES + 1];
 
-    for (unsigned i = 0; i < x->claims; i++)
-        make_claim(x, (from + i) % x->claims);
+    for (unsigned i = 0; i < x->claims; i++) {
+        unsigned number = (from + i) % x->claims;
+
+        name_of(x, 'c', number, name);
+        objects_make(x->sim, KIND_CLAIM, name,
+                     "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                     "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
+                     "'storageClassName':'%s'}}",
+                     name, size_of(x, number), class_of(x, number));
+    }
 }
 
 /* A server that was restarted has not heard of some. */
@@ -143,28 +140,23 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
     x->requests += q->verb != CLIENT_WATCH;
 }
 
-/* A claim is looked at when it comes, when it was touched, after each of its requests, and once for each
- * volume that it is woken for. */
-static void check_matches(struct backlog *x)
-{
-    uint64_t matches = x->binder->state ? bindery_matches(x->binder->state) : 0;
-
-    if (matches > x->claims + x->volumes + x->requests + x->touched)
-        sim_fail(x->sim, "%u claims and %u volumes, %u requests, and %u searches", x->claims, x->volumes,
-                 x->requests, (unsigned)matches);
-}
-
 static void check(void *ctx)
 {
     struct backlog *x = ctx;
+    uint64_t matches;
 
     if (x->binder) {
-        check_matches(x);
+        /* A claim is looked at when it comes, when it was touched, after each of its requests, and once for
+         * each volume that it is woken for. */
+        matches = x->binder->state ? sim_binder_matches(x->binder->state) : 0;
+        if (matches > x->claims + x->volumes + x->requests + x->touched)
+            sim_fail(x->sim, "%u claims and %u volumes, %u requests, and %u searches", x->claims, x->volumes,
+                     x->requests, (unsigned)matches);
         return;
     }
     if (count_of(x, KIND_VOLUME) == x->volumes_made && count_of(x, KIND_CLASS) == 1 &&
         count_of(x, KIND_CLAIM) == (x->is_late ? 0 : x->claims))
-        x->binder = sim_spawn(x->sim, &bindery_program_one, NULL);
+        x->binder = sim_spawn(x->sim, &sim_binder_program_one, NULL);
     else if (x->looks++ % 1000 == 0)
         make_missing(x);
 }
@@ -209,7 +201,7 @@ static int settled(void *ctx, struct error *err)
     if (t.bound != expected || t.free != volumes - expected)
         return error_set(err, ERR_INTERNAL, "%u claims of %u are bound, %u volumes of %u are free", t.bound,
                          x->claims, t.free, volumes);
-    return bindery_settled(x->binder->state, err);
+    return sim_binder_settled(x->binder->state, err);
 }
 
 /* --- The day --- */

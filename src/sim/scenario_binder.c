@@ -65,20 +65,6 @@ const struct volume *world_volume_by_uid(const struct binder_world *x, const cha
     return o ? volume_of(o) : NULL;
 }
 
-const struct volume *world_volume(const struct binder_world *x, const char *name)
-{
-    const struct object *o = store_get(x->sim->server.store, KIND_VOLUME, "", name);
-
-    return o ? volume_of(o) : NULL;
-}
-
-const struct storage_class *world_class(const struct binder_world *x, const char *name)
-{
-    const struct object *o = name[0] ? store_get(x->sim->server.store, KIND_CLASS, "", name) : NULL;
-
-    return (const struct storage_class *)(const void *)o;
-}
-
 bool world_is_in_use(const struct binder_world *x, const struct volume *v)
 {
     const struct claim *c = v->claim.uid[0] ? world_claim_by_uid(x, v->claim.uid) : NULL;
@@ -113,16 +99,16 @@ static bool was_made(const struct binder_world *x, const char *volume)
 static bool is_at_work(const struct binder_world *x, unsigned serial)
 {
     for (unsigned i = 0; i < x->binders_count; i++)
-        if (bindery_is_at_work(x->binders[i]->state, serial))
+        if (sim_binder_is_at_work(x->binders[i]->state, serial))
             return true;
     return false;
 }
 
 static void on_begin(void *ctx, const char *what, const char *name)
 {
-    struct bindery_effect e;
+    struct sim_binder_effect e;
 
-    bindery_effect_parse(name, &e);
+    sim_binder_effect_parse(name, &e);
     if (strcmp(what, BINDERY_PROVISION) != 0)
         storage_of(ctx, e.uid)->is_begun = true;
 }
@@ -131,10 +117,10 @@ static void on_effect(void *ctx, const char *what, const char *name)
 {
     struct binder_world *x = ctx;
     bool is_recycling = strcmp(what, BINDERY_RECYCLE) == 0;
-    struct bindery_effect e;
+    struct sim_binder_effect e;
     const struct volume *v;
 
-    bindery_effect_parse(name, &e);
+    sim_binder_effect_parse(name, &e);
     if (strcmp(what, BINDERY_PROVISION) == 0) {
         if (!was_made(x, e.volume) && x->made_count < MADE_MAX)
             (void)snprintf(x->made[x->made_count++], sizeof x->made[0], "%s", e.volume);
@@ -186,7 +172,7 @@ static void note_kept(struct binder_world *x, const struct volume *v)
 
     s->is_kept_late = s->is_begun;
     for (unsigned i = 0; i < x->binders_count; i++)
-        s->is_kept_late |= bindery_is_reclaiming(x->binders[i]->state, v);
+        s->is_kept_late |= sim_binder_is_reclaiming(x->binders[i]->state, v);
 }
 
 static void note_policy(struct binder_world *x, const struct volume *was, const struct volume *v)
@@ -236,7 +222,7 @@ static void check_volume(struct binder_world *x, const struct store_event *ev)
 
 static void check_bound(struct binder_world *x, const struct claim *c)
 {
-    const struct volume *v = world_volume(x, c->volume_name);
+    const struct volume *v = stored_volume(x->sim, c->volume_name);
     struct storage *s;
 
     if (!v || strcmp(v->claim.uid, c->obj.uid) != 0 || v->phase != VOLUME_BOUND) {
@@ -252,22 +238,18 @@ static void check_bound(struct binder_world *x, const struct claim *c)
     (void)snprintf(s->data, sizeof s->data, "%s", c->obj.uid);
 }
 
-static void note_arrival(struct binder_world *x, const struct claim *c)
-{
-    struct arrival *a = &x->arrivals[x->arrivals_count++ % ARRIVALS_MAX];
-
-    (void)snprintf(a->uid, sizeof a->uid, "%s", c->obj.uid);
-    a->at_ns = x->sim->now_ns;
-}
-
 static void check_claim(struct binder_world *x, const struct store_event *ev)
 {
     const struct claim *c = claim_of(ev->object), *was = ev->old ? claim_of(ev->old) : NULL;
 
     if (ev->is_delete)
         return;
-    if (!was && strcmp(c->class, CLASS_NEVER) == 0)
-        note_arrival(x, c);
+    if (!was && strcmp(c->class, CLASS_NEVER) == 0) {
+        struct arrival *a = &x->arrivals[x->arrivals_count++ % ARRIVALS_MAX];
+
+        (void)snprintf(a->uid, sizeof a->uid, "%s", c->obj.uid);
+        a->at_ns = x->sim->now_ns;
+    }
     if (was && was->volume_name[0] && strcmp(was->volume_name, c->volume_name) != 0)
         sim_fail(x->sim, "claim %s is moved from %s to %s", c->obj.name, was->volume_name, c->volume_name);
     if (c->phase == CLAIM_BOUND && (!was || was->phase != CLAIM_BOUND))
@@ -292,7 +274,7 @@ static bool settle_error(struct error *err, const struct object *o, const char *
 
 static bool is_delayed(const struct binder_world *x, const struct claim *c)
 {
-    const struct storage_class *k = world_class(x, c->class);
+    const struct storage_class *k = stored_class(x->sim, c->class);
 
     return k && k->binding == BINDING_WAIT_FOR_FIRST_CONSUMER;
 }
@@ -315,7 +297,7 @@ static bool fits(struct binder_world *x, const struct object *o, void *ctx)
 /* Nobody waits for a volume that is there, or that somebody is there to make. */
 static bool settled_unbound(struct binder_world *x, const struct claim *c, struct error *err)
 {
-    const struct storage_class *k = world_class(x, c->class);
+    const struct storage_class *k = stored_class(x->sim, c->class);
     struct fit f = { c, NULL };
 
     (void)world_each(x, KIND_VOLUME, fits, &f);
@@ -329,7 +311,7 @@ static bool settled_unbound(struct binder_world *x, const struct claim *c, struc
 static bool settled_claim(struct binder_world *x, const struct object *o, void *ctx)
 {
     const struct claim *c = claim_of(o);
-    const struct volume *v = c->volume_name[0] ? world_volume(x, c->volume_name) : NULL;
+    const struct volume *v = c->volume_name[0] ? stored_volume(x->sim, c->volume_name) : NULL;
     bool is_complete = object_annotation(o, ANN_BIND_COMPLETED) != NULL;
     struct error *err = ctx;
 
@@ -380,9 +362,9 @@ static int settled(void *ctx, struct error *err)
     struct binder_world *x = ctx;
     int r = 0;
 
-    people_protect(x);
+    binder_workload_protect(x);
     for (unsigned i = 0; i < x->binders_count && r == 0; i++)
-        r = bindery_settled(x->binders[i]->state, err);
+        r = sim_binder_settled(x->binders[i]->state, err);
     if (r < 0)
         return r;
     if (!world_each(x, KIND_CLAIM, settled_claim, err) || !world_each(x, KIND_VOLUME, settled_volume, err))
@@ -394,8 +376,8 @@ static int settled(void *ctx, struct error *err)
 
 static void check(void *ctx)
 {
-    people_protect(ctx);
-    people_keep(ctx);
+    binder_workload_protect(ctx);
+    binder_workload_keep(ctx);
 }
 
 static bool has_live_binder(const struct binder_world *x)
@@ -414,7 +396,7 @@ static void work(void *ctx)
     if (!has_live_binder(x) && rng_chance(&x->sim->work, 85))
         return;
     for (uint64_t times = 1 + rng_below(&x->sim->work, 4); times; times--)
-        people_work(x);
+        binder_workload_work(x);
 }
 
 static void *begin(struct sim *s)
@@ -426,11 +408,11 @@ static void *begin(struct sim *s)
     s->host.on_effect = on_effect;
     s->host.ctx = x;
     store_watch(s->server.store, &x->watcher, KIND_COUNT, on_event, NULL, x);
-    x->binders[x->binders_count++] = sim_spawn(s, &bindery_program_one, NULL);
+    x->binders[x->binders_count++] = sim_spawn(s, &sim_binder_program_one, NULL);
     x->is_moving_day = s->host.is_poor = rng_chance(&s->work, 40);
     if (rng_chance(&s->work, x->is_moving_day ? 25 : 40))
-        x->binders[x->binders_count++] = sim_spawn(s, &bindery_program_two, NULL);
-    people_begin(x);
+        x->binders[x->binders_count++] = sim_spawn(s, &sim_binder_program_two, NULL);
+    binder_workload_begin(x);
     return x;
 }
 

@@ -5,8 +5,8 @@
 #include "api/claim.h"
 #include "api/class.h"
 #include "api/volume.h"
-#include "sim/bindery.h"
 #include "sim/objects.h"
+#include "sim/sim_binder.h"
 
 #define STORAGES_MAX 512
 #define MADE_MAX 256
@@ -50,10 +50,8 @@ struct binder_world {
 struct storage *storage_of(struct binder_world *x, const char *uid);
 
 /* NULL when there is none. */
-const struct volume *world_volume(const struct binder_world *x, const char *name);
 const struct claim *world_claim_by_uid(const struct binder_world *x, const char *uid);
 const struct volume *world_volume_by_uid(const struct binder_world *x, const char *uid);
-const struct storage_class *world_class(const struct binder_world *x, const char *name);
 
 /* Calls fn for each object of a kind, in the order of names, until it says no: false then. */
 typedef bool world_fn(struct binder_world *x, const struct object *o, void *ctx);
@@ -63,11 +61,11 @@ bool world_each(struct binder_world *x, enum kind k, world_fn *fn, void *ctx);
 bool world_is_in_use(const struct binder_world *x, const struct volume *v);
 
 /* binder_people.c: somebody changes something. */
-void people_begin(struct binder_world *x);
-void people_work(struct binder_world *x);
+void binder_workload_begin(struct binder_world *x);
+void binder_workload_work(struct binder_world *x);
 /* Somebody thinks better of the volume that has just been released. */
-void people_keep(struct binder_world *x);
+void binder_workload_keep(struct binder_world *x);
 /* What is going and not in use is let go, one at a time. */
-void people_protect(struct binder_world *x);
+void binder_workload_protect(struct binder_world *x);
 
 #endif

@@ -1,7 +1,7 @@
 /* Caches: informers alone. Objects come, change, leave the selection, go and come back under the same name;
  * whatever happens on the way, the informers keep their promises and end where the server is. Some classes
  * the process makes itself, and shows its informer the answers, which may be late. */
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Leadership: three processes want one lease. At no moment do two believe that they hold it, and when all is
  * well somebody does. */
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -99,23 +99,16 @@ static void work(void *ctx)
     p->has_work = true;
 }
 
-/* One that stands still does not act, whatever it would believe. */
-static const char *believer(const struct sim_process *p)
-{
-    const struct candidate *c = p->state;
-
-    return sim_process_is_live(p) && leader_is_valid(c->leader) ? c->identity : NULL;
-}
-
 static unsigned count_leaders(const struct scenario *x, const char *ret[static CANDIDATES])
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < CANDIDATES; i++) {
-        const char *who = believer(x->candidates[i]);
+        const struct candidate *c = x->candidates[i]->state;
 
-        if (who)
-            ret[count++] = who;
+        /* One that stands still does not act, whatever it would believe. */
+        if (sim_process_is_live(x->candidates[i]) && leader_is_valid(c->leader))
+            ret[count++] = c->identity;
     }
     return count;
 }
@@ -140,6 +133,7 @@ static int settled(void *ctx, struct error *err)
 
 const struct sim_scenario sim_scenario_leader = {
     .name = "leader",
+    .is_about_leases = true,
     .summary = "of three processes one leads",
     .begin = begin,
     .work = work,

@@ -8,44 +8,118 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machinery/write.h"
-#include "sim/bindery.h"
-#include "sim/scheduling.h"
+#include "machinery/api_write.h"
+#include "machinery/metrics.h"
+#include "scheduler/scheduler_int.h"
+#include "sim/sim_binder.h"
 #include "volumes/match.h"
 
 /* As long as a pod may wait for volumes, and some more: whoever chose by what a node was like then, or by a
  * claim that was there then, may not know better yet. */
 #define PAST_NS (900 * NS_PER_S)
 
+/* --- The scheduler as a process --- */
+
+struct scheduling {
+    struct informers *informers;
+    struct informer_handler handlers[CACHE_KIND_COUNT];
+    struct metrics *metrics;
+    struct scheduler *scheduler;
+    bool is_started;
+};
+
+static void on_synced(void *ctx)
+{
+    struct scheduling *x = ctx;
+
+    if (x->is_started || !informers_are_synced(x->informers))
+        return;
+    x->is_started = true;
+    scheduler_start(x->scheduler);
+}
+
+/* How long it waits for volumes is drawn anew with each start: some give up on what others see through. */
+static void start_scheduler(struct scheduling *x, struct sim_process *p)
+{
+    static const uint64_t timeouts_ns[] = { 5 * NS_PER_S, 60 * NS_PER_S, SCHEDULER_BIND_TIMEOUT_NS };
+    struct scheduler_options o = { .name = SCHEDULER_NAME, .host = "sim" };
+    struct error err;
+
+    o.bind_timeout_ns = timeouts_ns[p->seed / 2 % ARRAY_LEN(timeouts_ns)];
+    o.part = (struct component_deps){ .loop = p->loop,
+                                      .clock = &p->clock.clock,
+                                      .client = p->client,
+                                      .informers = x->informers,
+                                      .metrics = x->metrics,
+                                      .seed = p->seed };
+    if (scheduler_new(&o, &x->scheduler, &err) < 0)
+        abort();
+}
+
+static void *scheduling_start(struct sim_process *p, void *ctx)
+{
+    struct scheduling *x = sim_alloc(sizeof *x);
+    struct informer_options io = {
+        .loop = p->loop, .client = p->client, .seed = p->seed, .streams_lists = p->seed % 2
+    };
+    struct error err;
+
+    (void)ctx;
+    x->metrics = metrics_new((struct hash_seed){ p->seed, 1 });
+    if (!x->metrics || informers_new(&io, &x->informers, &err) < 0)
+        abort();
+    start_scheduler(x, p);
+    for (size_t i = 0; i < CACHE_KIND_COUNT; i++) {
+        x->handlers[i] = (struct informer_handler){ .on_synced = on_synced, .ctx = x };
+        informer_add_handler(x->scheduler->caches[i], &x->handlers[i]);
+    }
+    informers_start(x->informers);
+    return x;
+}
+
+static void scheduling_kill(void *state)
+{
+    struct scheduling *x = state;
+
+    for (size_t i = 0; i < CACHE_KIND_COUNT; i++)
+        informer_remove_handler(&x->handlers[i]);
+    x->scheduler = scheduler_free(x->scheduler);
+    x->informers = informers_free(x->informers);
+    x->metrics = metrics_free(x->metrics);
+    free(x);
+}
+
+static const char *scheduling_check_memory(const void *state, bool is_thorough)
+{
+    const struct scheduling *x = state;
+
+    return scheduler_check(x->scheduler, is_thorough);
+}
+
+static const struct sim_program scheduling_program = { "scheduler", scheduling_start, scheduling_kill,
+                                                       scheduling_check_memory };
+
+/* What must hold after each step. */
+static int scheduling_check(const void *state, struct error *err)
+{
+    const struct scheduling *x = state;
+
+    return bindings_check(x->scheduler, err);
+}
+
+/* 0 when it has its caches and no pod is on its way. */
+static int scheduling_settled(const void *state, struct error *err)
+{
+    const struct scheduling *x = state;
+
+    if (!x->is_started)
+        return error_set(err, ERR_INTERNAL, "the scheduler has not started");
+    if (x->scheduler->bindings_count > 0)
+        return error_set(err, ERR_INTERNAL, "pods are on their way");
+    return 0;
+}
+
 /* --- Looking --- */
-
-const struct volume *stored_volume(const struct scheduler_world *x, const char *name)
-{
-    const struct object *o = store_get(x->sim->server.store, KIND_VOLUME, "", name);
-
-    return o ? volume_of(o) : NULL;
-}
-
-const struct claim *stored_claim(const struct scheduler_world *x, const char *name)
-{
-    const struct object *o = store_get(x->sim->server.store, KIND_CLAIM, OBJECTS_NS, name);
-
-    return o ? claim_of(o) : NULL;
-}
-
-const struct node *stored_node(const struct scheduler_world *x, const char *name)
-{
-    const struct object *o = store_get(x->sim->server.store, KIND_NODE, "", name);
-
-    return o ? node_of(o) : NULL;
-}
-
-const struct storage_class *stored_class(const struct scheduler_world *x, const char *name)
-{
-    const struct object *o = name[0] ? store_get(x->sim->server.store, KIND_CLASS, "", name) : NULL;
-
-    return (const struct storage_class *)(const void *)o;
-}
 
 const char *claim_waits_for_node(const struct claim *c)
 {
@@ -77,7 +151,7 @@ static void copy(char *to, size_t room, struct str text)
 }
 
 /* What a write of the scheduler gives away, and to whom; false for any other. */
-static bool read_promise(const struct client_request *q, struct promised_write *ret)
+static bool read_promise(const struct client_request *q, struct assumed_write *ret)
 {
     _cleanup_(json_done_p) struct json d;
     struct error err;
@@ -103,7 +177,7 @@ static bool read_promise(const struct client_request *q, struct promised_write *
 static void on_send(void *ctx, const struct sim_process *p, unsigned id, const struct client_request *q)
 {
     struct scheduler_world *x = ctx;
-    struct promised_write w = { .id = id };
+    struct assumed_write w = { .id = id };
 
     if (p != x->scheduler)
         return;
@@ -153,8 +227,8 @@ static bool could_reach(const struct scheduler_world *x, const struct volume *v,
 
 static void check_placed_claim(struct scheduler_world *x, const struct pod *p, const char *name)
 {
-    const struct claim *c = stored_claim(x, name);
-    const struct volume *v = c ? stored_volume(x, c->volume_name) : NULL;
+    const struct claim *c = stored_claim(x->sim, name);
+    const struct volume *v = c ? stored_volume(x->sim, c->volume_name) : NULL;
 
     if (!c || is_recent(x, x->claims_gone_ns[number_of(name)]) ||
         (v && has_number(v) && is_recent(x, x->volumes_gone_ns[number_of(v->obj.name)])))
@@ -243,9 +317,9 @@ static bool is_provisioned(const struct storage_class *k)
 /* The claim is there, and has or would get a volume on the node. */
 static bool try_claim(struct trial *t, const char *name)
 {
-    const struct claim *c = stored_claim(t->x, name);
-    const struct volume *v = c ? stored_volume(t->x, c->volume_name) : NULL;
-    const struct storage_class *k = c ? stored_class(t->x, c->class) : NULL;
+    const struct claim *c = stored_claim(t->x->sim, name);
+    const struct volume *v = c ? stored_volume(t->x->sim, c->volume_name) : NULL;
+    const struct storage_class *k = c ? stored_class(t->x->sim, c->class) : NULL;
     const char *selected = c ? claim_waits_for_node(c) : NULL;
     struct error ignored;
 
@@ -275,7 +349,8 @@ static const char *claim_name(const struct pod *p, size_t at)
 static bool fits(struct trial *t, const struct pod *p)
 {
     const char *first = claim_name(p, 0), *second = claim_name(p, 1);
-    const struct claim *a = stored_claim(t->x, first), *b = second ? stored_claim(t->x, second) : NULL;
+    const struct claim *a = stored_claim(t->x->sim, first),
+                       *b = second ? stored_claim(t->x->sim, second) : NULL;
 
     if (second && strcmp(first, second) == 0)
         second = NULL;
@@ -334,7 +409,7 @@ static bool settled_claim(void *ctx, const struct object *o)
     struct settling *z = ctx;
     const char *node = claim_waits_for_node(claim_of(o));
 
-    if (!node || stored_node(z->x, node))
+    if (!node || stored_node(z->x->sim, node))
         return true;
     (void)error_set(z->err, ERR_INTERNAL, "claim %s waits for node %s, which is gone", o->name, node);
     return false;
@@ -344,9 +419,9 @@ static int settled(void *ctx, struct error *err)
 {
     struct scheduler_world *x = ctx;
     struct settling z = { x, err };
-    int r = bindery_settled(x->binder->state, err);
+    int r = sim_binder_settled(x->binder->state, err);
 
-    crowd_tidy(x);
+    scheduler_workload_tidy(x);
     if (r == 0)
         r = scheduling_settled(x->scheduler->state, err);
     if (r < 0)
@@ -364,7 +439,7 @@ static void check(void *ctx)
     struct scheduler_world *x = ctx;
     struct error err;
 
-    crowd_tidy(x);
+    scheduler_workload_tidy(x);
     if (sim_process_is_live(x->scheduler) && scheduling_check(x->scheduler->state, &err) < 0)
         sim_fail(x->sim, "%s", err.msg);
 }
@@ -377,7 +452,7 @@ static void work(void *ctx)
     if (!sim_process_is_live(x->scheduler) && rng_chance(&x->sim->work, 85))
         return;
     for (uint64_t times = 1 + rng_below(&x->sim->work, 8); times; times--)
-        crowd_work(x);
+        scheduler_workload_work(x);
 }
 
 static void on_effect(void *ctx, const char *what, const char *name)
@@ -398,9 +473,9 @@ static void *begin(struct sim *s)
     s->network.on_over = on_over;
     s->network.ctx = x;
     store_watch(s->server.store, &x->watcher, KIND_COUNT, on_event, NULL, x);
-    x->binder = sim_spawn(s, &bindery_program_one, NULL);
+    x->binder = sim_spawn(s, &sim_binder_program_one, NULL);
     x->scheduler = sim_spawn(s, &scheduling_program, NULL);
-    crowd_begin(x);
+    scheduler_workload_begin(x);
     return x;
 }
 

@@ -8,7 +8,7 @@
 #include "api/pod.h"
 #include "api/volume.h"
 #include "sim/objects.h"
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 #define NODES_COUNT 4
 #define VOLUMES_COUNT 12
@@ -28,7 +28,7 @@ struct node_past {
 
 /* A write of the scheduler's that has no answer yet: this version of the object is to be that claim's, or
  * that node's. */
-struct promised_write {
+struct assumed_write {
     unsigned id;
     char what[300]; /* "persistentvolumes/v1@17" */
     char whose[128];
@@ -42,24 +42,20 @@ struct scheduler_world {
     struct node_past past[NODES_COUNT];
     uint64_t claims_gone_ns[CLAIMS_COUNT]; /* when one of the name last went; 0 for never */
     uint64_t volumes_gone_ns[VOLUMES_COUNT];
-    struct promised_write writes[WRITES_MAX];
+    struct assumed_write writes[WRITES_MAX];
     unsigned writes_count;
     uint64_t tidied_ns;
 };
 
 /* NULL when there is none. */
-const struct volume *stored_volume(const struct scheduler_world *x, const char *name);
-const struct claim *stored_claim(const struct scheduler_world *x, const char *name);
-const struct node *stored_node(const struct scheduler_world *x, const char *name);
-const struct storage_class *stored_class(const struct scheduler_world *x, const char *name);
 /* The annotation says who the claim is to be provisioned for, and nothing has been provisioned: the node's
  * name; NULL otherwise. */
 const char *claim_waits_for_node(const struct claim *c);
 
 /* scheduler_people.c: somebody changes something. */
-void crowd_begin(struct scheduler_world *x);
-void crowd_work(struct scheduler_world *x);
+void scheduler_workload_begin(struct scheduler_world *x);
+void scheduler_workload_work(struct scheduler_world *x);
 /* What is going and not in use is let go, and provisioners do their work, one at a time. */
-void crowd_tidy(struct scheduler_world *x);
+void scheduler_workload_tidy(struct scheduler_world *x);
 
 #endif

@@ -2,7 +2,7 @@
  * no seat is cleaned under a guest, and in the end everybody who can sits. As a rule there are two
  * controllers, and one does what the other left undone; on some days one is alone, and has nobody to hide
  * behind. */
-#include "sim/seats.h"
+#include "sim/toy_controller.h"
 
 #include <stdio.h>
 #include <stdlib.h>

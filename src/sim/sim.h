@@ -16,6 +16,8 @@
 
 #include "base/error.h"
 #include "sim/fault.h"
+#include "sim/numbers.h"
+#include "sim/trace.h"
 
 #define SIM_STEPS 1500
 #define SIM_MESSAGE_BYTES ERROR_MSG_BYTES_MAX
@@ -36,6 +38,8 @@ struct sim_scenario {
     uint32_t second_steps_max;
     /* When time passes only those get a turn whose timers are due: hours of it in few steps. */
     bool is_sparing;
+    /* Leases are what it is about: requests for them are no quiet traffic. */
+    bool is_about_leases;
     /* Starts the programs and makes the first objects. */
     void *(*begin)(struct sim *s);
     /* Now and then, while things go wrong: somebody changes something. */
@@ -52,9 +56,12 @@ extern const struct sim_scenario sim_scenario_attach;
 extern const struct sim_scenario sim_scenario_backlog;
 extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
+extern const struct sim_scenario sim_scenario_controllers;
 extern const struct sim_scenario sim_scenario_leader;
+extern const struct sim_scenario sim_scenario_node;
 extern const struct sim_scenario sim_scenario_scheduler;
 extern const struct sim_scenario sim_scenario_seats;
+extern const struct sim_scenario sim_scenario_staged;
 /* All of them, NULL at the end. */
 extern const struct sim_scenario *const sim_scenarios[];
 
@@ -64,6 +71,15 @@ struct sim_options {
     uint32_t steps;  /* before the healing */
     unsigned faults; /* bits of enum sim_fault */
     bool is_traced;  /* every line of the trace goes to standard output as it comes */
+    /* By their numbers in the run, from 1 on; NULL: none. A fault that is left out is drawn and has no
+     * effect, an act that is left out is gone through without requests: the dice stay the same, as long as
+     * the world does. */
+    const struct numbers *without_faults;
+    const struct numbers *without_acts;
+    /* The run ends, as if nothing were wrong, when its trace has more lines than that; 0: it goes on. */
+    uint64_t lines_max;
+    bool is_half;            /* it ends, as if nothing were wrong, when the world would heal */
+    struct trace_kept *kept; /* where the end of the trace is kept; NULL: in memory of the run */
 };
 
 struct sim_report {
@@ -72,8 +88,13 @@ struct sim_report {
     uint32_t step;                   /* when */
     uint64_t at_ns;                  /* the same in virtual time */
     uint64_t digest;                 /* of the whole trace: two runs that agree in it were the same */
+    /* Which invariant: the same text for two failures of one kind, whatever the names and numbers in them. */
+    char rule[SIM_MESSAGE_BYTES];
     unsigned faults_made;
-    /* The last lines of the trace of a run that failed; free() it. NULL otherwise. */
+    struct run_counts counts;
+    bool is_healed; /* it has failed, or ended, after the healing */
+    uint64_t lines; /* of the trace, without quiet traffic */
+    /* The last lines of the trace of a run that failed, without quiet traffic; free() it. NULL otherwise. */
     char *trace;
 };
 

@@ -6,21 +6,45 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "sim/fault.h"
 
 #define TRACE_LINES 400
 #define TRACE_LINE_BYTES 240
 
+/* What a run has done so far. Faults and acts have numbers from 1 on, those that are left out too. */
+struct run_counts {
+    unsigned made_of[FAULT_COUNT];
+    uint32_t faults_numbered;
+    uint32_t acts_numbered;
+    uint32_t acts_done;
+};
+
+/* What is left of a run when its process dies, if the memory is shared. */
+struct trace_kept {
+    struct run_counts counts;
+    uint64_t count; /* of lines that are not quiet */
+    bool is_healed; /* at the last line, … */
+    uint32_t step;  /* … its step */
+    uint64_t at_ns; /* … and moment */
+    char lines[TRACE_LINES][TRACE_LINE_BYTES];
+};
+
 struct trace {
     bool is_printed;
     uint64_t digest;
-    uint64_t count;
-    char (*lines)[TRACE_LINE_BYTES];
+    uint64_t count; /* of all lines */
+    struct trace_kept *kept;
+    bool owns_kept;
 };
 
-void trace_init(struct trace *t, bool is_printed);
+/* With memory of the caller's, or its own when kept is NULL. */
+void trace_init(struct trace *t, bool is_printed, struct trace_kept *kept);
 void trace_done(struct trace *t);
-void trace_add(struct trace *t, const char *line);
-/* The lines that are kept, oldest first. */
-void trace_write(const struct trace *t, struct buf *out);
+/* A quiet line is digested and printed, and not kept. */
+void trace_add(struct trace *t, struct str line, bool is_quiet);
+/* A line beside the trace: printed, and no part of the run. */
+void trace_remark(const char *line);
+/* The lines that are kept, oldest first, after the number of those that were there before them. */
+void trace_write(const struct trace_kept *k, struct buf *out);
 
 #endif

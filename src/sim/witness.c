@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/world.h"
+#include "sim/sim_world.h"
 
 struct witnessed {
     char key[300];

@@ -1,3 +1,5 @@
+/* Writes and verifies the record of acknowledged writes. The record is overwritten in place by one write per
+ * transaction and synced only when it is created, so it costs no disk flush. */
 #include "store/acked.h"
 
 #include <errno.h>
@@ -11,19 +13,19 @@
 #include "io/file.h"
 #include "io/own_file.h"
 
-/* The record is text of a fixed length; the last number is the checksum of what stands before it. */
+/* The record is text of a fixed length; its last number is the checksum of the text before it. */
 #define ACKED_WORDS "berth acked 1 "
-#define ACKED_DIGITS ((size_t)20) /* of every number */
+#define ACKED_DIGITS ((size_t)20) /* of each number */
 #define ACKED_BYTES (sizeof ACKED_WORDS - 1 + 3 * (ACKED_DIGITS + 1))
 #define ACKED_ROW_COLUMNS "SELECT revision, resource, ns, name, body FROM log "
 
-/* Against accidents, not against people: the keys are known. */
+/* Protects against accidents, not against attackers: the keys are known. */
 static uint64_t text_sum(uint64_t k0, uint64_t k1, struct str text)
 {
-    return siphash13((struct hash_seed){ k0, k1 }, text);
+    return siphash_hash((struct hash_seed){ k0, k1 }, text);
 }
 
-/* Each text is hashed with the sum so far, so that no byte can move from one to the next. */
+/* Each text is hashed with the sum so far as the seed, so that no byte can move from one text to the next. */
 static uint64_t row_sum(const struct acked_row *row)
 {
     const struct str texts[] = { row->resource, row->ns, row->name, row->body };
@@ -44,7 +46,7 @@ static void record_write(char ret[ACKED_BYTES + 1], int64_t revision, uint64_t s
                    text_sum(0, 0, (struct str){ ret, (size_t)n }));
 }
 
-/* False for what was torn, or written by something else. */
+/* False for a record that is torn, or was written by another program. */
 static bool record_read(struct str text, int64_t *ret_revision, uint64_t *ret_sum)
 {
     struct str first = { text.s + sizeof ACKED_WORDS - 1, ACKED_DIGITS };
@@ -66,14 +68,14 @@ static bool record_read(struct str text, int64_t *ret_revision, uint64_t *ret_su
 int acked_init(struct acked *a, const char *db_path, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct error why;
     int n, r;
 
     *a = (struct acked){ .fd = -1 };
     n = snprintf(a->path, sizeof a->path, "%s-acked", db_path);
     if (n < 0 || (size_t)n >= sizeof a->path)
-        return error_set_errno(err, ENAMETOOLONG, "cannot open the record of '%s'", db_path);
+        return error_set_errno(err, ENAMETOOLONG, "cannot open the record for '%s'", db_path);
     r = io_open_own_file(a->path, &fd, &why);
     if (r == -ERR_NOT_FOUND)
         return 0;
@@ -81,16 +83,16 @@ int acked_init(struct acked *a, const char *db_path, struct error *err)
         r = io_read_fd(fd, a->path, ACKED_BYTES + 1, &text, &why);
     if (r < 0 && r != -ERR_TOO_LARGE)
         return error_pass(err, &why);
-    a->is_there = true;
+    a->is_present = true;
     a->is_known = r == 0 && record_read((struct str){ buf_cstr(&text), text.len }, &a->revision, &a->row_sum);
     if (!a->is_known)
-        log_warn("record of acknowledged writes is torn, ignored", LOG_STR("file", a->path));
+        log_warn("record of acknowledged writes is torn, ignoring it", LOG_STR("file", a->path));
     return 0;
 }
 
 void acked_done(struct acked *a)
 {
-    closep(&a->fd);
+    fd_closep(&a->fd);
     a->fd = -1;
 }
 
@@ -101,19 +103,20 @@ void acked_set(struct acked *a, const struct acked_row *row)
     a->revision = row->revision;
     a->row_sum = row_sum(row);
     record_write(text, a->revision, a->row_sum);
-    (void)io_overwrite(a->fd, (struct str){ text, ACKED_BYTES }); /* an older record is still true */
+    (void)io_overwrite(a->fd,
+                       (struct str){ text, ACKED_BYTES }); /* best effort: an older record is still correct */
 }
 
 /* --- The database --- */
 
-static struct str column(sqlite3_stmt *s, int at)
+static struct str column_text(sqlite3_stmt *s, int at)
 {
     const char *text = (const char *)sqlite3_column_text(s, at);
 
     return (struct str){ text, text ? (size_t)sqlite3_column_bytes(s, at) : 0 };
 }
 
-/* The row that the statement leads to, and its sum; a revision of 0 for none. */
+/* The row that the statement selects, and its checksum; a revision of 0 for none. */
 static int find_row(struct db *d, const char *sql, int64_t *ret_revision, uint64_t *ret_sum,
                     struct error *err)
 {
@@ -128,8 +131,8 @@ static int find_row(struct db *d, const char *sql, int64_t *ret_revision, uint64
     *ret_revision = 0;
     if (step == SQLITE_DONE)
         return 0;
-    struct acked_row row = { sqlite3_column_int64(s, 0), column(s, 1), column(s, 2), column(s, 3),
-                             column(s, 4) };
+    struct acked_row row = { sqlite3_column_int64(s, 0), column_text(s, 1), column_text(s, 2),
+                             column_text(s, 3), column_text(s, 4) };
     if (sqlite3_errcode(d->sql) == SQLITE_NOMEM)
         return error_no_memory(err);
     *ret_revision = row.revision;
@@ -148,7 +151,7 @@ static int refuse_missing(const struct acked *a, const struct db *d, int64_t new
         err, ERR_INVALID,
         "'%s' lacks acknowledged writes, revisions %" PRId64 " to %" PRId64
         ": its journal berth.db-wal is missing or damaged, or it is an older copy. Put the right "
-        "file back, or restore a backup with 'berth restore'. To go on without these writes, "
+        "file back, or restore a backup with 'berth restore'. To continue without these writes, "
         "'berth backup' this directory and restore that into a new one",
         d->path, newest + 1, a->revision);
 }
@@ -158,7 +161,7 @@ static int refuse_other(const struct acked *a, const struct db *d, struct error 
     return error_set(
         err, ERR_INVALID,
         "'%s' is not the database that acknowledged revision %" PRId64
-        ": its row there is another one or missing. Put the right file back, or restore a backup "
+        ": the row of that revision is missing or different. Put the right file back, or restore a backup "
         "with 'berth restore'. To use this one, 'berth backup' this directory and restore that "
         "into a new one",
         d->path, a->revision);
@@ -187,7 +190,7 @@ int acked_check(const struct acked *a, struct db *d, struct error *err)
         newest = counter;
     if (newest < a->revision)
         return refuse_missing(a, d, newest, err);
-    /* Up to the start of history rows may have been dropped. */
+    /* Rows up to the start of history may have been dropped. */
     if (revision == 0 ? a->revision > start : sum != a->row_sum)
         return refuse_other(a, d, err);
     return 0;
@@ -208,15 +211,16 @@ int acked_start(struct acked *a, struct db *d, struct error *err)
         a->row_sum = sum;
     }
     record_write(text, a->revision, a->row_sum);
-    /* Synced this once, so that a database that goes missing later is noticed. */
-    if (!a->is_there && io_replace_file(a->path, text, ACKED_BYTES, 0600, &why) < 0) {
-        log_warn("no record of acknowledged writes is kept in this run", LOG_ERR(&why));
-        return 0; /* a full disk: the next start tries again */
+    /* Synced this once, so that a database that disappears later is noticed. */
+    if (!a->is_present && io_replace_file(a->path, text, ACKED_BYTES, 0600, &why) < 0) {
+        log_warn("acknowledged writes are not recorded in this run", LOG_ERR(&why));
+        return 0; /* a full disk: the next start retries */
     }
     r = io_open_own_file(a->path, &a->fd, err);
     if (r < 0)
         return r;
-    (void)io_overwrite(a->fd, (struct str){ text, ACKED_BYTES }); /* an older record is still true */
-    a->is_there = true;
+    (void)io_overwrite(a->fd,
+                       (struct str){ text, ACKED_BYTES }); /* best effort: an older record is still correct */
+    a->is_present = true;
     return 0;
 }

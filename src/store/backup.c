@@ -1,16 +1,14 @@
 /* Backup and restore: whole databases, copied page by page by SQLite's backup interface.
  *
- * A backup reads under one read transaction: it sees the moment at which it began, and the server goes on
- * writing into its journal, which grows for as long. The copy is an ordinary database file without a journal
- * beside it, fit for a read-only medium, and a checksum of all of it behind the last page (io/seal.h), where
- * SQLite does not look.
+ * A backup reads in one read transaction: it contains the state at its beginning, and the server continues to
+ * write to its journal, which grows meanwhile. The copy is an ordinary database file without a journal,
+ * suitable for a read-only medium, followed by a checksum of all of it (io/seal.h), which SQLite ignores.
  *
- * A restore begins when the whole backup has been found sound: the checksum, SQLite's own check, and every
- * row decoded as the server would. Backups of releases without a checksum pass with the other two. */
+ * A restore begins when the whole backup has been verified: the checksum, SQLite's own check, and every row
+ * decoded as the server would. Backups of releases without a checksum pass with the other two. */
 #include "store/store.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "io/file.h"
 #include "io/path.h"
@@ -20,18 +18,19 @@
 
 /* 8 MiB between two reports of progress. */
 #define BACKUP_STEP_PAGES 512
-/* Of SQLite's machine: some milliseconds between two reports of checking. */
+/* Steps of SQLite's virtual machine: some milliseconds between two reports during a check. */
 #define CHECK_STEPS 100000
-/* Above every revision that the lost server may have given out since the backup: a day at 10,000 a second. */
+/* Larger than the number of revisions that the lost server may have used since the backup: a day at 10,000
+ * per second. */
 #define RESTORE_REVISION_GAP "1000000000"
 
-struct progress {
+struct backup_progress {
     store_progress_fn *fn;
     void *ctx;
-    uint64_t seal_bytes; /* of the file that is written or read, behind its pages */
+    uint64_t seal_bytes; /* of the file that is written or read, after its pages */
 };
 
-static void progress_tell(const struct progress *p, sqlite3_backup *b, int64_t page_bytes)
+static void progress_report(const struct backup_progress *p, sqlite3_backup *b, int64_t page_bytes)
 {
     int total = sqlite3_backup_pagecount(b), left = sqlite3_backup_remaining(b);
     uint64_t seal = p->seal_bytes;
@@ -43,13 +42,13 @@ static void progress_tell(const struct progress *p, sqlite3_backup *b, int64_t p
 
 static void on_check_tick(void *ctx)
 {
-    const struct progress *p = ctx;
+    const struct backup_progress *p = ctx;
 
     if (p->fn)
         p->fn(p->ctx, STORE_CHECKING, /* done= */ 0, /* total= */ 0);
 }
 
-/* Anything but 0 would stop the check. */
+/* Any other result would stop the check. */
 static int on_check_step(void *ctx)
 {
     on_check_tick(ctx);
@@ -57,7 +56,7 @@ static int on_check_step(void *ctx)
 }
 
 /* The source is in a read transaction. */
-static int copy_pages(struct db *from, struct db *to, const struct progress *p, struct error *err)
+static int copy_pages(struct db *from, struct db *to, const struct backup_progress *p, struct error *err)
 {
     sqlite3_backup *b;
     int64_t page_bytes;
@@ -71,7 +70,7 @@ static int copy_pages(struct db *from, struct db *to, const struct progress *p, 
     do {
         r = sqlite3_backup_step(b, BACKUP_STEP_PAGES);
         if (r == SQLITE_OK || r == SQLITE_DONE)
-            progress_tell(p, b, page_bytes);
+            progress_report(p, b, page_bytes);
     } while (r == SQLITE_OK);
     /* The failure is the target's, with the code of whichever side failed. */
     if (sqlite3_backup_finish(b) != SQLITE_OK || r != SQLITE_DONE)
@@ -79,9 +78,9 @@ static int copy_pages(struct db *from, struct db *to, const struct progress *p, 
     return 0;
 }
 
-/* tmp will be path when it is whole. after: statements to run on the copy; NULL for none. */
+/* tmp is renamed to path when it is complete. after: statements to run on the copy; NULL for none. */
 static int copy_into(struct db *from, const char *tmp, const char *path, const char *after,
-                     const struct progress *p, struct error *err)
+                     const struct backup_progress *p, struct error *err)
 {
     _cleanup_(db_close_p) struct db *to = NULL;
     char mode[16];
@@ -91,10 +90,10 @@ static int copy_into(struct db *from, const char *tmp, const char *path, const c
         r = db_exec(from, "BEGIN; SELECT count(*) FROM sqlite_schema", err);
     if (r < 0)
         return r;
-    (void)snprintf(to->path, sizeof to->path, "%s", path); /* the name that its failures go by */
+    (void)snprintf(to->path, sizeof to->path, "%s", path); /* the name in its error messages */
     r = copy_pages(from, to, p, err);
     (void)sqlite3_exec(from->sql, "COMMIT", NULL, NULL, NULL); /* only read from */
-    /* The header says WAL, as the source's does: back to a file that stands alone. */
+    /* The header says WAL, like the source's: switch back to a single file. */
     if (r == 0)
         r = db_text(to, "PRAGMA journal_mode=DELETE", mode, sizeof mode, err);
     if (r == 0 && after)
@@ -104,19 +103,19 @@ static int copy_into(struct db *from, const char *tmp, const char *path, const c
 
 static const char *const endings[] = { "", "-journal", "-wal", "-shm" };
 
-static void discard(const char *path)
+static void discard_copy(const char *path)
 {
     char name[PATH_MAX + 16];
 
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
-        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* fits */
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* always fits */
         io_discard_file(name);
     }
 }
 
-/* A copy of the database under a name of its own, whole or not at all. after: NULL for a backup, which is
- * sealed. */
-static int copy_to(struct db *from, const char *path, const char *after, const struct progress *p,
+/* Copies the database to a temporary file that is renamed when it is complete. after: NULL for a backup,
+ * which is sealed. */
+static int copy_to(struct db *from, const char *path, const char *after, const struct backup_progress *p,
                    struct error *err)
 {
     char tmp[PATH_MAX];
@@ -130,12 +129,12 @@ static int copy_to(struct db *from, const char *path, const char *after, const s
     if (r == 0)
         r = io_move_into_place(tmp, path, err);
     if (r < 0)
-        discard(tmp);
+        discard_copy(tmp);
     io_unguard_tmp();
     return r;
 }
 
-/* A database of ours, open for reading. */
+/* Opens and checks a database of ours. */
 static int open_checked(const char *path, int flags, struct db **ret, struct error *err)
 {
     _cleanup_(db_close_p) struct db *d = NULL;
@@ -154,7 +153,7 @@ static int open_checked(const char *path, int flags, struct db **ret, struct err
 int store_backup(const char *dir, const char *file, store_progress_fn *progress, void *ctx, struct error *err)
 {
     _cleanup_(db_close_p) struct db *from = NULL;
-    const struct progress p = { progress, ctx, SEAL_BYTES };
+    const struct backup_progress p = { progress, ctx, SEAL_BYTES };
     char path[PATH_MAX];
     int r = db_path(dir, path, err);
 
@@ -162,11 +161,9 @@ int store_backup(const char *dir, const char *file, store_progress_fn *progress,
         return r;
     if (io_is_same_file(path, file))
         return error_set(err, ERR_INVALID, "'%s' is the database itself: name another file", file);
-    /* For writing, since reading beside a server takes part in its locks; nothing is written. */
+    /* Open for writing, since a reader beside a server takes part in its locks; nothing is written. */
     r = open_checked(path, SQLITE_OPEN_READWRITE, &from, err);
-    if (r < 0)
-        return r;
-    return copy_to(from, file, /* after= */ NULL, &p, err);
+    return r < 0 ? r : copy_to(from, file, /* after= */ NULL, &p, err);
 }
 
 /* --- Restoring --- */
@@ -174,7 +171,7 @@ int store_backup(const char *dir, const char *file, store_progress_fn *progress,
 static int check_free(const char *dir, struct error *err)
 {
     bool is_free;
-    int r = io_dir_is_free(dir, &is_free, err);
+    int r = io_dir_is_empty(dir, &is_free, err);
 
     if (r == 0 && !is_free)
         r = error_set(err, ERR_EXISTS, "'%s' is not empty: a backup is restored into an empty directory only",
@@ -182,7 +179,7 @@ static int check_free(const char *dir, struct error *err)
     return r;
 }
 
-static int check_rows(const char *file, struct progress *p, struct error *err)
+static int check_rows(const char *file, struct backup_progress *p, struct error *err)
 {
     struct store_log log;
     int r = store_log_open_backup(file, &log, err);
@@ -194,7 +191,7 @@ static int check_rows(const char *file, struct progress *p, struct error *err)
     return r;
 }
 
-static int check_backup(const char *file, struct db *from, struct progress *p, struct error *err)
+static int check_backup(const char *file, struct db *from, struct backup_progress *p, struct error *err)
 {
     bool is_sealed = false;
     int r;
@@ -212,7 +209,7 @@ static int check_backup(const char *file, struct db *from, struct progress *p, s
 
 int store_backup_has_checksum(const char *file, bool *ret, struct error *err)
 {
-    return seal_is_there(file, ret, err);
+    return seal_exists(file, ret, err);
 }
 
 int store_restore(const char *file, const char *dir, store_progress_fn *progress, void *ctx,
@@ -226,8 +223,8 @@ int store_restore(const char *file, const char *dir, store_progress_fn *progress
         "UPDATE meta SET value = (SELECT value FROM meta WHERE key='revision') WHERE key='history_start';"
         "COMMIT";
     _cleanup_(db_close_p) struct db *from = NULL;
-    _cleanup_(closep) int lock_fd = -1;
-    struct progress p = { progress, ctx, 0 };
+    _cleanup_(fd_closep) int lock_fd = -1;
+    struct backup_progress p = { progress, ctx, 0 };
     char path[PATH_MAX];
     int r;
 
@@ -246,8 +243,6 @@ int store_restore(const char *file, const char *dir, store_progress_fn *progress
     if (r == 0)
         r = io_lock_dir(dir, &lock_fd, err);
     if (r == 0)
-        r = check_free(dir, err); /* again, now that nobody else can fill it */
-    if (r < 0)
-        return r;
-    return copy_to(from, path, after, &p, err);
+        r = check_free(dir, err); /* check again, now that the lock excludes others */
+    return r < 0 ? r : copy_to(from, path, after, &p, err);
 }

@@ -1,3 +1,5 @@
+/* Opens, creates and migrates the database file, and maps SQLite's failures to errors. A database is created
+ * under a temporary name, so that it exists complete or not at all; migrations run in one transaction. */
 #include "store/db.h"
 
 #include <errno.h>
@@ -9,9 +11,9 @@
 
 #include "io/path.h"
 
-/* How long to wait for another program's lock: somebody looks into the file with sqlite3. */
+/* How long to wait for the lock of another program, for example the sqlite3 shell. */
 #define DB_BUSY_MS_MAX 5000
-/* Rows of a kilobyte or two: several fit on a page, and few pages are written for one batch. */
+/* Rows are a kilobyte or two: several fit on a page, and few pages are written per batch. */
 #define DB_PAGE_BYTES "16384"
 
 /* --- Failures --- */
@@ -24,7 +26,7 @@ static int db_damaged(const struct db *d, const char *why, struct error *err)
                      d->path, why);
 }
 
-/* The system's word on the last failure. The library does not keep it for commits, but the files do. */
+/* The errno of the last failure. The library does not keep it for commits, but the files do. */
 static int db_errno(const struct db *d)
 {
     int errnum = sqlite3_system_errno(d->sql);
@@ -79,7 +81,7 @@ int db_exec(struct db *d, const char *sql, struct error *err)
     return 0;
 }
 
-/* Steps to the one row of a statement. */
+/* Steps to the only row of a statement. */
 static int db_step_row(struct db *d, sqlite3_stmt *s, struct error *err)
 {
     int r = sqlite3_step(s);
@@ -114,7 +116,7 @@ int db_text(struct db *d, const char *sql, char *ret, size_t size, struct error 
     if (r < 0)
         return r;
     text = (const char *)sqlite3_column_text(s, 0);
-    (void)snprintf(ret, size, "%s", text ? text : ""); /* cut is fine */
+    (void)snprintf(ret, size, "%s", text ? text : ""); /* truncation is acceptable */
     return 0;
 }
 
@@ -138,26 +140,28 @@ int db_open(const char *path, int flags, struct db **ret, struct error *err)
     d = calloc(1, sizeof *d);
     if (!d)
         return error_no_memory(err);
-    (void)snprintf(d->path, sizeof d->path, "%s", path); /* fits */
-    /* One thread at a time uses it: no need for the library's locks. */
+    (void)snprintf(d->path, sizeof d->path, "%s", path); /* always fits */
+    /* One thread at a time uses it: the library's locks are not needed. */
     if (sqlite3_open_v2(path, &d->sql, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return d->sql ? db_fail(d, "open", err) : error_no_memory(err);
     (void)sqlite3_busy_timeout(d->sql, DB_BUSY_MS_MAX);
-    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL); /* it is known */
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                            NULL); /* cannot fail: a known option */
     *ret = TAKE(d);
     return 0;
 }
 
 void db_fold_on_close(struct db *d)
 {
-    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL); /* it is known */
+    (void)sqlite3_db_config(d->sql, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0,
+                            NULL); /* cannot fail: a known option */
 }
 
 struct db *db_close(struct db *d)
 {
     if (!d)
         return NULL;
-    (void)sqlite3_close_v2(d->sql); /* what matters is on disk already */
+    (void)sqlite3_close_v2(d->sql); /* everything that matters is on disk */
     free(d);
     return NULL;
 }
@@ -166,8 +170,8 @@ struct db *db_close(struct db *d)
 
 typedef int db_step_fn(struct db *d, struct error *err);
 
-/* One append-only table by revision. body is NULL for a deletion. meta holds what must outlive dropped rows:
- * `revision`, which the counter never falls below, and `history_start`. */
+/* One append-only table by revision. body is NULL for a deletion. meta contains what must outlive dropped
+ * rows: `revision`, a lower bound of the counter, and `history_start`. */
 static int schema_create(struct db *d, struct error *err)
 {
     return db_exec(d,
@@ -178,8 +182,8 @@ static int schema_create(struct db *d, struct error *err)
                    err);
 }
 
-/* The step at index n leads from version n to n + 1. A schema that has been released never changes: a new
- * step is added behind. */
+/* The step at index n migrates from version n to n + 1. A released schema never changes: append a new step.
+ */
 static db_step_fn *const schema_steps[] = { schema_create };
 
 #define SCHEMA_VERSION ((int64_t)ARRAY_LEN(schema_steps))
@@ -230,21 +234,21 @@ static int db_fill(const char *path, struct error *err)
     return r;
 }
 
-/* A journal without its database belongs to one that was lost: a new database would take it for its own. */
+/* A journal without its database belongs to one that was lost: a new database would replay it. */
 static int db_check_no_journal(const char *path, struct error *err)
 {
     char journal[PATH_MAX];
-    bool is_there;
+    bool is_present;
     int n = snprintf(journal, sizeof journal, "%s-wal", path);
     int r;
 
     if (n < 0 || (size_t)n >= sizeof journal)
         return error_set_errno(err, ENAMETOOLONG, "cannot create '%s'", path);
-    r = io_exists(journal, &is_there, err);
-    if (r == 0 && is_there)
+    r = io_exists(journal, &is_present, err);
+    if (r == 0 && is_present)
         r = error_set(err, ERR_INVALID,
-                      "'%s' is missing, but its journal '%s' is there: put the database back, or move the "
-                      "journal away",
+                      "'%s' is missing, but its journal '%s' exists: put the database back, or move the "
+                      "journal elsewhere",
                       path, journal);
     return r;
 }
@@ -278,10 +282,11 @@ int db_check(struct db *d, int64_t *ret_version, struct error *err)
     if (r < 0)
         return r;
     if (id != DB_APPLICATION_ID || version < 1)
-        return db_damaged(d, "its header is not berth's", err);
+        return db_damaged(d, "the header is not that of a Berth database", err);
     if (version > SCHEMA_VERSION)
         return error_set(err, ERR_INVALID,
-                         "'%s' was written by a newer berth (schema %" PRId64 ", this one knows %" PRId64 ")",
+                         "'%s' was written by a newer berth (schema %" PRId64
+                         ", this one supports up to %" PRId64 ")",
                          d->path, version, SCHEMA_VERSION);
     *ret_version = version;
     return 0;

@@ -1,5 +1,5 @@
-/* The ring is made whole at the start: remembering an event allocates nothing, so that a commit that is on
- * disk cannot fail any more. */
+/* A ring of the most recent events, allocated at the start: recording an event allocates nothing, so that a
+ * commit that is on disk cannot fail any more. */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ int store_history_init(struct store_history *h, size_t cap, size_t bytes_max, st
     return h->events ? 0 : error_no_memory(err);
 }
 
-/* An event of the ring owns its references, which its readers may not touch. */
+/* An event of the ring owns its references; readers must not change them. */
 static struct object *event_own(const struct object *o)
 {
     union {
@@ -55,6 +55,7 @@ bool store_history_pop(struct store_history *h, size_t bytes, struct store_event
     h->start = ret_gone->revision;
     h->first = (h->first + 1) % h->cap;
     h->count--;
+    assert(h->bytes >= ret_gone->object->text.len);
     h->bytes -= ret_gone->object->text.len;
     return true;
 }
@@ -102,6 +103,7 @@ int store_replay(const struct store *s, enum kind k, int64_t after, store_replay
     const struct store_history *h = &s->history;
     int r = store_history_check(h, after, err);
 
+    assert(k <= KIND_COUNT);
     if (r < 0)
         return r;
     for (size_t i = store_history_after(h, after); i < h->count; i++) {

@@ -1,13 +1,14 @@
-/* Entries in one ordered map a kind: lists come out sorted, and a search by key takes O(log n).
+/* Entries in one ordered map per kind: lists are sorted, and a search by key takes O(log n).
  *
- * A hash map beside it would make gets a little faster at twice the memory; requests cost far more than
- * either. Keys stand in the entries, so that a comparison reads one place in memory. */
+ * An additional hash map would make gets slightly faster at twice the memory; requests cost far more than
+ * either. Keys are stored in the entries, so that a comparison reads one place in memory. */
 #include "store/store_int.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mutant.h"
 struct store_key store_key_of(const char *ns, const char *name)
 {
     return (struct store_key){ str_of(ns), str_of(name) };
@@ -37,8 +38,8 @@ static int image_cmp_key(void *ctx, const void *key, const void *e)
     return store_key_cmp(*(const struct store_key *)key, store_entry_key(e));
 }
 
-/* The first eight bytes of namespace, NUL and name. A kind has either a namespace for each of its objects or
- * for none; with none the name comes at once. */
+/* The first eight bytes of namespace, NUL and name. Either all objects of a kind have a namespace or none;
+ * without one the rank is that of the name. */
 uint64_t store_key_rank(struct store_key key)
 {
     uint64_t rank = 0;
@@ -122,7 +123,10 @@ void store_image_release(struct store_image *m, enum kind k, struct store_entry 
 {
     if (e->object || e->newest)
         return;
-    (void)omap_remove(&m->kinds[k], store_key_rank(store_entry_key(e)), e);
+    void *removed = omap_remove(&m->kinds[k], store_key_rank(store_entry_key(e)), e);
+
+    assert(removed == e);
+    (void)removed;
     free(e);
 }
 
@@ -130,8 +134,10 @@ struct object *store_image_set(struct store_image *m, enum kind k, struct store_
 {
     struct object *old = e->object;
 
+    assert(!o || o->kind->kind == k);
+    assert(!o || !old || o->revision > old->revision);
     m->counts[k] += o != NULL;
-    m->counts[k] -= old != NULL;
+    m->counts[k] -= old != NULL && !(!o && MUTANT("store-miscounts-objects"));
     e->object = o;
     return old;
 }

@@ -1,9 +1,9 @@
-/* Iterating: the image as it is, or with what has changed since put back.
+/* Iteration over the image, in its present state or as of an earlier revision.
  *
- * For an old revision the events after it are gathered once, sorted by key; of each key the first event tells
- * what the object was before. Image and these are then merged. O(e log e) for e events since, which the ring
- * bounds. A snapshot has its versions sorted already: they are merged in the same way, and beginning anew in
- * the middle takes O(log n). */
+ * For an old revision the events after it are collected once, sorted by key; the first event of each key has
+ * the object as it was before. Image and events are then merged. O(e log e) for e events since then, which
+ * the ring bounds. A snapshot has its versions sorted already: they are merged in the same way, and resuming
+ * in the middle takes O(log n). */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -17,19 +17,14 @@ static struct store_key event_key(const struct store_event *ev)
 
 static int event_cmp(const void *a, const void *b)
 {
-    const struct store_event *x = *(const struct store_event *const *)a;
-    const struct store_event *y = *(const struct store_event *const *)b;
-    int c = store_key_cmp(event_key(x), event_key(y));
+    const struct store_event *left = *(const struct store_event *const *)a;
+    const struct store_event *right = *(const struct store_event *const *)b;
+    int c = store_key_cmp(event_key(left), event_key(right));
 
-    return c != 0 ? c : (x->revision > y->revision) - (x->revision < y->revision);
+    return c != 0 ? c : (left->revision > right->revision) - (left->revision < right->revision);
 }
 
-static bool iter_wants(const struct store_iter *it, struct store_key key, struct store_key from)
-{
-    return (!it->ns || str_is(key.ns, it->ns)) && store_key_cmp(key, from) >= 0;
-}
-
-/* The first event of each key, by key. */
+/* Collects the first event of each key, by key. */
 static int iter_gather(struct store_iter *it, struct store_key from, int64_t at, struct error *err)
 {
     const struct store_history *h = &it->store->history;
@@ -40,7 +35,8 @@ static int iter_gather(struct store_iter *it, struct store_key from, int64_t at,
         return error_no_memory(err);
     for (size_t i = first; i < h->count; i++) {
         const struct store_event *ev = store_history_at(h, i);
-        if (ev->object->kind->kind == it->kind && iter_wants(it, event_key(ev), from))
+        if (ev->object->kind->kind == it->kind && (!it->ns || str_is(event_key(ev).ns, it->ns)) &&
+            store_key_cmp(event_key(ev), from) >= 0)
             past[kept++] = ev;
     }
     qsort(past, kept, sizeof *past, event_cmp);
@@ -53,7 +49,7 @@ static int iter_gather(struct store_iter *it, struct store_key from, int64_t at,
     return 0;
 }
 
-/* Passes over what is not committed, and stops behind the namespace. */
+/* Skips entries that are not committed, and stops after the namespace. */
 static void iter_settle(struct store_iter *it, const struct store_entry *e)
 {
     while (e && !e->object)
@@ -61,7 +57,7 @@ static void iter_settle(struct store_iter *it, const struct store_entry *e)
     it->entry = e && (!it->ns || str_is(store_entry_key(e).ns, it->ns)) ? e : NULL;
 }
 
-/* A write that was submitted meanwhile may have moved the entries; the one at hand is committed and stays. */
+/* A write that was submitted meanwhile may have moved the entries; the current one is committed and stays. */
 static void iter_advance(struct store_iter *it)
 {
     const struct store_image *m = &it->store->image;
@@ -98,7 +94,7 @@ static struct store_key version_key(const struct store_version *v)
     return store_key_of(v->object->ns, v->object->name);
 }
 
-/* The versions that follow, from a key on: of each key the first that the snapshot shows. */
+/* The next versions, from a key on: of each key the first that is visible in the snapshot. */
 static void iter_settle_version(struct store_iter *it, const struct store_version *v)
 {
     while (v && v->until <= it->snapshot->revision)
@@ -125,7 +121,7 @@ int store_iter_begin_snapshot(struct store_iter *it, const struct store_snapshot
 
     assert(s);
     if (snap->is_lost)
-        return error_set(err, ERR_GONE, "the snapshot of revision %" PRId64 " is lost: no memory",
+        return error_set(err, ERR_GONE, "the snapshot of revision %" PRId64 " is lost: out of memory",
                          snap->revision);
     if (ns && str_cmp(from_ns, str_of(ns)) < 0)
         from = (struct store_key){ str_of(ns), STR_LIT("") };
@@ -136,7 +132,7 @@ int store_iter_begin_snapshot(struct store_iter *it, const struct store_snapshot
     return 0;
 }
 
-/* What is known of the past at the next key that has changed since; false when there is none. */
+/* The past state at the next key that was changed since; false when there is none. */
 static bool iter_past(const struct store_iter *it, struct store_key *ret_key, const struct object **ret_old)
 {
     if (it->past_at < it->past_count) {
@@ -152,14 +148,6 @@ static bool iter_past(const struct store_iter *it, struct store_key *ret_key, co
     return false;
 }
 
-static void iter_advance_past(struct store_iter *it)
-{
-    if (it->version)
-        iter_advance_version(it);
-    else
-        it->past_at++;
-}
-
 const struct object *store_iter_next(struct store_iter *it)
 {
     for (;;) {
@@ -167,7 +155,7 @@ const struct object *store_iter_next(struct store_iter *it)
         const struct object *old = NULL;
         struct store_key key;
         bool has_past = iter_past(it, &key, &old);
-        int c; /* negative: the image is ahead; zero: both are at the same key; positive: the past is */
+        int c; /* negative: the image is ahead; zero: same key; positive: the past is ahead */
 
         if (!o && !has_past)
             return NULL;
@@ -179,10 +167,13 @@ const struct object *store_iter_next(struct store_iter *it)
             iter_advance(it);
         if (c < 0)
             return o;
-        iter_advance_past(it);
+        if (it->version)
+            iter_advance_version(it);
+        else
+            it->past_at++;
         if (old)
             return old;
-        /* It was made since: at that revision there was none. */
+        /* It was created later: it did not exist at that revision. */
     }
 }
 

@@ -1,16 +1,15 @@
-/* At the start the log's rows are read in order into image and history.
+/* Loads the log's rows in order into image and history at the start.
  *
- * Decoding is most of the work, and each row's can be done alone: rows are gathered into chunks, and of each
- * chunk the store's worker decodes one half while this thread decodes the other. Then they are applied in
+ * Decoding is most of the work, and rows can be decoded independently: rows are collected in chunks, and the
+ * store's worker decodes one half of each chunk while this thread decodes the other. Then they are applied in
  * order. Measured with 200,000 volumes of 1.6 KB: see `berth bench store`.
  *
- * The rows of a backup go the same way, on one thread, and are not kept.
+ * The rows of a backup are checked in the same way, on one thread, and are not kept.
  *
- * Every row is checked against the object it holds, so that a row that was damaged or tampered with is
- * refused and not served. */
+ * Every row is compared with the object that it contains, so that a damaged or modified row is refused and
+ * not served. */
 #include "store/store_int.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 
 #define LOAD_CHUNK_ROWS 1024
 #define LOAD_CHUNK_BYTES ((size_t)8 << 20)
-/* One row more than the chunk's bytes may come in before it is full. */
+/* A chunk may exceed its size by one row before it is full. */
 #define LOAD_TEXT_BYTES_MAX (LOAD_CHUNK_BYTES + OBJECT_TEXT_BYTES_MAX)
 
 struct load_row {
@@ -28,13 +27,13 @@ struct load_row {
     enum kind kind;
     uint32_t ns_len;
     uint32_t name_len;
-    size_t at; /* in the chunk's text: namespace, NUL, name, NUL, body */
+    size_t at; /* offset in the chunk's text: namespace, NUL, name, NUL, body */
     size_t body_len;
     bool is_delete;
     struct object *object; /* decoded; NULL for a deletion */
 };
 
-/* What one thread decodes. */
+/* The part of a chunk that one thread decodes. */
 struct load_half {
     struct load *load;
     size_t first;
@@ -44,7 +43,7 @@ struct load_half {
 };
 
 struct load {
-    struct store *store; /* NULL: the rows are checked, and no more */
+    struct store *store; /* NULL: rows are only checked */
     struct pool *pool;   /* for the other half; NULL for none */
     int64_t revision;    /* of the last row */
     void (*tick)(void *ctx);
@@ -92,7 +91,7 @@ static int load_decode_row(struct load_half *h, struct load_row *row, struct err
     if (o->revision != row->revision || strcmp(o->ns, load_ns(l, row)) != 0 ||
         strcmp(o->name, load_name(l, row)) != 0) {
         (void)object_unref(o);
-        return load_damaged(row->revision, "it holds another object than it says", err);
+        return load_damaged(row->revision, "its object does not match its key", err);
     }
     row->object = o;
     return 0;
@@ -142,7 +141,7 @@ static int load_decode(struct load *l, struct error *err)
 
 /* --- Applying --- */
 
-/* The last state of what was deleted, with the deletion's revision: the log has the revision alone. */
+/* The last state of a deleted object, with the deletion's revision: the log has only the revision. */
 static int load_deleted(struct load *l, const struct object *last, int64_t revision, struct object **ret,
                         struct error *err)
 {
@@ -158,9 +157,7 @@ static int load_deleted(struct load *l, const struct object *last, int64_t revis
     resource_version_format(revision, text);
     json_set_string(d, json_get(d, v, "metadata"), "resourceVersion", text);
     r = json_check(d, err);
-    if (r < 0)
-        return r;
-    return object_new(last->kind, d, v, ret, err);
+    return r < 0 ? r : object_new(last->kind, d, v, ret, err);
 }
 
 static int load_remember(struct load *l, const struct object *old, struct load_row *row, struct error *err)
@@ -171,7 +168,7 @@ static int load_remember(struct load *l, const struct object *old, struct load_r
 
     if (row->is_delete) {
         if (!old)
-            return load_damaged(row->revision, "it deletes what is not there", err);
+            return load_damaged(row->revision, "it deletes an object that does not exist", err);
         r = load_deleted(l, old, row->revision, &deleted, err);
         if (r < 0)
             return r;
@@ -221,18 +218,18 @@ static int load_flush(struct load *l, struct error *err)
     return r;
 }
 
-/* --- Gathering --- */
+/* --- Collecting --- */
 
 static int load_check_row(const struct load *l, const struct store_row *row, struct error *err)
 {
     if (row->revision <= l->revision)
         return load_damaged(row->revision, "it is out of order", err);
     if ((row->ns.len > 0) != kind_info(row->kind)->is_namespaced)
-        return load_damaged(row->revision, "its namespace does not fit its kind", err);
+        return load_damaged(row->revision, "its namespace does not match its kind", err);
     if (row->ns.len > UINT32_MAX / 2 || row->name.len > UINT32_MAX / 2)
         return load_damaged(row->revision, "its name is too long", err);
     if (memchr(row->ns.s, '\0', row->ns.len) || memchr(row->name.s, '\0', row->name.len))
-        return load_damaged(row->revision, "its name holds a NUL byte", err);
+        return load_damaged(row->revision, "its name contains a NUL byte", err);
     return 0;
 }
 
@@ -253,7 +250,7 @@ static int load_row(void *ctx, const struct store_row *row, struct error *err)
         .body_len = row->body.len,
         .is_delete = !row->body.s,
     };
-    buf_add_str(&l->text, row->ns); /* what fails sticks */
+    buf_add_str(&l->text, row->ns); /* failures are sticky */
     buf_add_char(&l->text, '\0');
     buf_add_str(&l->text, row->name);
     buf_add_char(&l->text, '\0');

@@ -1,6 +1,6 @@
-/* The durable log behind the store: rows appended in transactions, read back at the start.
+/* The durable log of the store: rows are appended in transactions, and read back at the start.
  *
- * Every call blocks and runs on one thread at a time: load in the thread that opens, the others on the
+ * Every call blocks and runs on one thread at a time: load on the thread that opens, the others on the
  * store's worker. */
 #ifndef BERTH_STORE_LOG_H
 #define BERTH_STORE_LOG_H
@@ -19,31 +19,32 @@ struct store_row {
     struct str ns;
     struct str name;
     struct str body; /* .s is NULL for a deletion */
-    bool grows;      /* it takes more room than what it supersedes, and is refused first on a full disk */
+    bool grows;      /* needs more space than what it supersedes: refused first on a full disk */
 };
 
-/* What the log knows besides its rows. */
+/* What the log stores besides its rows. */
 struct store_log_meta {
-    int64_t revision;      /* the counter is at least here, whatever rows are left */
-    int64_t history_start; /* of the rows after this one none was dropped, nor what they superseded */
+    int64_t revision;      /* lower bound of the counter, whatever rows are left */
+    int64_t history_start; /* no row after this one, nor what it superseded, was dropped */
 };
 
-/* One row, borrowed for the call; NULL behind the last. A failure ends the loading. */
+/* Called for each row, which is borrowed for the call; with NULL after the last. A failure ends the loading.
+ */
 typedef int store_row_fn(void *ctx, const struct store_row *row, struct error *err);
 
 struct store_log_type {
-    /* All rows or none, durable when it returns 0. A failure leaves the log usable: the next call tries
-     * afresh. Rows of which none grows may use room that is kept for them. */
+    /* Appends all rows or none, durable when it returns 0. After a failure the log stays usable: the next
+     * call retries. Rows of which none grows may use reserved space. */
     int (*append)(void *ctx, const struct store_row *rows, size_t count, struct error *err);
-    /* Forgets rows that no longer matter and remembers meta, together or not at all. Without rows it still
-     * writes a meta that is new, and so tells whether the disk takes anything. */
+    /* Drops superseded rows and stores meta, atomically. Without rows it still writes a changed meta, which
+     * shows whether the disk accepts writes. */
     int (*drop)(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
                 struct error *err);
-    /* Every row in order of revision, then NULL. *ret_meta is set before the first call of fn. */
+    /* Calls fn for every row in order of revision, then with NULL. *ret_meta is set before the first call. */
     int (*load)(void *ctx, struct store_log_meta *ret_meta, store_row_fn *fn, void *fn_ctx,
                 struct error *err);
     void (*close)(void *ctx);
-    /* The last failure was for lack of room on the disk. NULL: it never is. */
+    /* The last failure was a full disk. NULL: never. */
     bool (*is_full)(const void *ctx);
 };
 
@@ -54,9 +55,9 @@ struct store_log {
 
 /* The log in DIR/berth.db. */
 int store_log_open_sqlite(const char *dir, struct store_log *ret, struct error *err);
-/* The rows of a backup, to be loaded and no more: there is neither append nor drop. */
+/* The rows of a backup, only for loading: append and drop are not available. */
 int store_log_open_backup(const char *file, struct store_log *ret, struct error *err);
-/* The log that keeps nothing. */
+/* A log that stores nothing. */
 struct store_log store_log_memory(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The log that keeps nothing: for tests and the simulator. */
+/* The log that stores nothing: for tests and the simulator. */
 #include "store/log.h"
 
 static int memory_append(void *ctx, const struct store_row *rows, size_t count, struct error *err)

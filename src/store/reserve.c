@@ -1,3 +1,5 @@
+/* The reserve is a file whose blocks are allocated with fallocate() and released in RESERVE_PARTS parts. It
+ * never shrinks except by reserve_release(). */
 #include "store/reserve.h"
 
 #include <errno.h>
@@ -8,10 +10,10 @@
 #include "io/file.h"
 #include "io/own_file.h"
 
-#define RESERVE_SHARE 16 /* of the room that there is */
-#define RESERVE_PARTS 16 /* in which it is given back */
+#define RESERVE_SHARE 16 /* of the available space */
+#define RESERVE_PARTS 16 /* in which it is released */
 
-/* Takes as much as the disk, as it is now, should keep; never less than before. 0 or -errno. */
+/* Allocates what the disk should hold in its present state; never less than before. 0 or -errno. */
 static int reserve_take(struct reserve *v, struct error *err)
 {
     uint64_t held = 0, left = 0, wanted;
@@ -36,24 +38,24 @@ int reserve_open(struct reserve *v, const char *db_path, struct error *err)
 
     *v = (struct reserve){ .fd = -1 };
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set_errno(err, ENAMETOOLONG, "cannot keep room beside '%s'", db_path);
+        return error_set_errno(err, ENAMETOOLONG, "cannot reserve space beside '%s'", db_path);
     r = io_make_own_file(path, &v->fd, err);
     if (r < 0)
         return r;
     r = reserve_take(v, &(struct error){ 0 });
     if (r < 0)
-        log_warn("no room kept for deletions on a full disk", LOG_STR("file", path), LOG_INT("errno", -r));
+        log_warn("no disk space reserved for deletions", LOG_STR("file", path), LOG_INT("errno", -r));
     return 0;
 }
 
 void reserve_adapt(struct reserve *v)
 {
-    (void)reserve_take(v, &(struct error){ 0 }); /* it stays as it is */
+    (void)reserve_take(v, &(struct error){ 0 }); /* best effort: it stays as it is */
 }
 
 void reserve_close(struct reserve *v)
 {
-    closep(&v->fd);
+    fd_closep(&v->fd);
     v->fd = -1;
 }
 

@@ -1,18 +1,17 @@
 /* Snapshots: states of a kind that stay readable while its objects change.
  *
- * A snapshot is a revision, and costs nothing when it is opened. While a kind has snapshots each commit to it
- * keeps the state that it replaces, once for all snapshots: a version, which was valid until the revision of
- * that commit. At a snapshot's revision R a key's state is the version with the smallest `until` above R, or
- * the image's when there is none. A commit finds out in O(log n) whether the newest snapshot has a version of
- * its key already; then every older one has one too, and nothing is kept. So each key has at most one version
- * per snapshot, however often it is written.
+ * A snapshot is a revision, and costs nothing when it is opened. While a kind has snapshots, each commit to
+ * it keeps the state that it replaces, once for all snapshots: a version, which was valid until the revision
+ * of that commit. At a snapshot's revision R a key's state is the version with the smallest `until` above R,
+ * or the image's when there is none. A commit determines in O(log n) whether the newest snapshot has a
+ * version of its key already; then every older one has one too, and nothing is kept. So each key has at most
+ * one version per snapshot, however often it is written.
  *
  * A version is dropped with the last snapshot that shows it. Closing costs O(log n) for each commit since the
  * next older snapshot, or O(1) for each dropped version when there is none. */
 #include "store/store_int.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct version_key {
@@ -32,13 +31,13 @@ static int version_key_cmp(struct version_key a, struct version_key b)
     return c != 0 ? c : (a.until > b.until) - (a.until < b.until);
 }
 
-static int version_cmp(void *ctx, const void *a, const void *b)
+static int compare_versions(void *ctx, const void *a, const void *b)
 {
     (void)ctx;
     return version_key_cmp(version_key(a), version_key(b));
 }
 
-static int version_cmp_key(void *ctx, const void *key, const void *v)
+static int compare_version_key(void *ctx, const void *key, const void *v)
 {
     (void)ctx;
     return version_key_cmp(*(const struct version_key *)key, version_key(v));
@@ -47,7 +46,7 @@ static int version_cmp_key(void *ctx, const void *key, const void *v)
 void store_past_init(struct store_past *p)
 {
     *p = (struct store_past){ 0 };
-    omap_init(&p->versions, (struct omap_order){ version_cmp, version_cmp_key, NULL });
+    omap_init(&p->versions, (struct omap_order){ compare_versions, compare_version_key, NULL });
     TAILQ_INIT(&p->by_until);
     TAILQ_INIT(&p->snapshots);
 }
@@ -59,6 +58,7 @@ static size_t version_bytes(const struct store_version *v)
 
 static void version_drop(struct store *s, struct store_past *p, struct store_version *v)
 {
+    assert(s->past_bytes >= version_bytes(v));
     (void)omap_remove(&p->versions, store_key_rank(version_key(v).key), v);
     TAILQ_REMOVE(&p->by_until, v, link);
     s->past_bytes -= version_bytes(v);
@@ -66,7 +66,7 @@ static void version_drop(struct store *s, struct store_past *p, struct store_ver
     free(v);
 }
 
-/* Keeps the state before ev, in front of `before` in the order of `until` (NULL: last). */
+/* Keeps the state before ev, before `before` in the order of `until` (NULL: last). */
 static int version_add(struct store *s, struct store_past *p, const struct store_event *ev,
                        struct store_version *before)
 {
@@ -121,10 +121,10 @@ void store_past_note(struct store *s, const struct store_event *ev)
     if (version_add(s, p, ev, NULL) == 0)
         return;
     for (; snap; snap = TAILQ_PREV(snap, store_snapshots, link))
-        snap->is_lost = true; /* the commit is on disk: it cannot fail for want of memory here */
+        snap->is_lost = true; /* the commit is on disk: it cannot fail here for lack of memory */
 }
 
-/* What has changed between the revision and now, out of the ring. */
+/* The changes between the revision and now, from the ring. */
 static int past_fill(struct store *s, struct store_past *p, enum kind k, int64_t revision, struct error *err)
 {
     struct store_version *before = TAILQ_FIRST(&p->by_until);
@@ -150,6 +150,7 @@ int store_snapshot_open(struct store *s, enum kind k, int64_t at, struct store_s
     int r;
 
     assert(k < KIND_COUNT);
+    assert(at >= 0 && at <= s->revision);
     p = &s->pasts[k];
     *ret = (struct store_snapshot){ .store = s, .kind = k, .revision = at ? at : s->revision };
     r = store_history_check(&s->history, ret->revision, err);
@@ -168,7 +169,8 @@ int store_snapshot_open(struct store *s, enum kind k, int64_t at, struct store_s
     return r;
 }
 
-/* Since when the version is valid, as far as snapshots can tell: the end of the one before it. */
+/* The revision since which the version is valid, as far as snapshots need it: the end of the one before it.
+ */
 static int64_t version_since(const struct store_past *p, const struct store_version *v)
 {
     struct version_key key = version_key(v);

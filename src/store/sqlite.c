@@ -1,19 +1,18 @@
-/* The log on SQLite: one table that is only appended to, and thinned from behind.
+/* The log on SQLite: one append-only table, whose superseded rows are dropped.
  *
  * WAL with synchronous=FULL: a transaction is on disk when COMMIT returns. Rows are keyed by revision, so
- * every insert goes to the end of the tree and a batch fills pages one after the other: 16 KiB pages and
- * batches of 256 take 196,000 rows a second where updates in place by key take 17,000. The journal is folded
- * into the file every thousand pages, and its file shrunk to a bound afterwards.
+ * every insert appends to the tree and a batch fills pages one after the other: 16 KiB pages and batches of
+ * 256 take 196,000 rows per second, where updates in place by key take 17,000. The journal is checkpointed
+ * every thousand pages, and its file truncated to a limit afterwards.
  *
- * The locking mode is the normal one, so that a backup can read beside us. A second Berth is kept out by a
- * lock of our own on the database file, by whatever path it comes, and by the lock on the directory until
- * there is a database.
+ * The locking mode is the normal one, so that a backup can read at the same time. A second Berth is excluded
+ * by a lock of our own on the database file, whatever path it uses, and by the lock on the directory until
+ * the database exists.
  *
- * Nothing is written, and the journal is not folded in either, before the database is known to have every
- * write that was acknowledged (acked.h): who refuses it must leave it as it was found. */
+ * Nothing is written, and the journal is not checkpointed, before the database is known to contain every
+ * acknowledged write (acked.h): a database that is refused must not be changed. */
 #include "store/log.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +35,7 @@ struct sqlite_log {
     int lock_fd; /* on the database; closed after it */
     struct acked acked;
     struct reserve reserve;
-    bool is_full; /* the last append or drop failed for lack of room */
+    bool is_full; /* the last append or drop failed because the disk is full */
     sqlite3_stmt *begin;
     sqlite3_stmt *commit;
     sqlite3_stmt *rollback;
@@ -49,27 +48,27 @@ struct sqlite_log {
 /* --- Transactions --- */
 
 /* Runs a statement to its end. */
-static int run(struct sqlite_log *l, sqlite3_stmt *s, struct error *err)
+static int run_statement(struct sqlite_log *l, sqlite3_stmt *s, struct error *err)
 {
     int r = sqlite3_step(s) == SQLITE_DONE ? 0 : db_fail(l->db, "write", err);
 
-    (void)sqlite3_reset(s); /* repeats the failure of step */
+    (void)sqlite3_reset(s); /* step has reported the failure */
     return r;
 }
 
-/* Ends a transaction: well, or as if it had never begun. Some failures have rolled it back already. */
-static int finish(struct sqlite_log *l, int r, struct error *err)
+/* Commits, or rolls back on failure. Some failures have rolled the transaction back already. */
+static int end_transaction(struct sqlite_log *l, int r, struct error *err)
 {
     struct error ignored;
 
     if (r == 0)
-        r = run(l, l->commit, err);
+        r = run_statement(l, l->commit, err);
     if (r < 0 && !sqlite3_get_autocommit(l->db->sql))
-        (void)run(l, l->rollback, &ignored); /* the first failure is the one to report */
+        (void)run_statement(l, l->rollback, &ignored); /* the first failure is the one to report */
     return r;
 }
 
-/* The row's memory stays until the statement has run. */
+/* The row's memory must stay until the statement has run. */
 static int bind_text(sqlite3_stmt *s, int at, struct str text)
 {
     if (!text.s)
@@ -86,41 +85,43 @@ static int insert_row(struct sqlite_log *l, const struct store_row *row, struct 
         bind_text(s, 3, row->ns) != SQLITE_OK || bind_text(s, 4, row->name) != SQLITE_OK ||
         bind_text(s, 5, row->body) != SQLITE_OK)
         return db_fail(l->db, "write", err);
-    return run(l, s, err);
+    return run_statement(l, s, err);
 }
 
 static int append_rows(struct sqlite_log *l, const struct store_row *rows, size_t count, struct error *err)
 {
-    int r = run(l, l->begin, err);
+    int r = run_statement(l, l->begin, err);
 
     if (r < 0)
         return r;
     for (size_t i = 0; i < count && r == 0; i++)
         r = insert_row(l, &rows[i], err);
-    return finish(l, r, err);
+    return end_transaction(l, r, err);
 }
 
 /* --- A full disk --- */
 
-/* What the reserve lacks is taken back first, or else nothing is left for deletions. The journal's file may
- * hold it: folded in it is cut. */
+/* Refills the reserve first, so that something is left for deletions. The journal's file may occupy the
+ * space: a checkpoint truncates it. */
 static int require_reserve(struct sqlite_log *l, struct error *err)
 {
     if (l->reserve.held == l->reserve.wanted || reserve_refill(&l->reserve))
         return 0;
-    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL); /* or not */
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                    NULL); /* best effort */
     if (reserve_refill(&l->reserve))
         return 0;
     l->db->is_full = true;
     return error_set(err, ERR_IO, "cannot write '%s': the disk is full", l->db->path);
 }
 
-/* Folding the journal in lets it begin anew in the room that its file has. */
+/* A checkpoint lets the journal restart within the space of its file. */
 static bool make_room(struct sqlite_log *l)
 {
     if (!l->db->is_full || !reserve_release(&l->reserve))
         return false;
-    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL); /* or not */
+    (void)sqlite3_wal_checkpoint_v2(l->db->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL,
+                                    NULL); /* best effort */
     return true;
 }
 
@@ -167,13 +168,13 @@ static int set_meta(struct sqlite_log *l, const char *key, int64_t value, struct
     if (bind_text(l->set_meta, 1, str_of(key)) != SQLITE_OK ||
         sqlite3_bind_int64(l->set_meta, 2, value) != SQLITE_OK)
         return db_fail(l->db, "write", err);
-    return run(l, l->set_meta, err);
+    return run_statement(l, l->set_meta, err);
 }
 
 static int drop_rows(struct sqlite_log *l, const int64_t *revisions, size_t count,
                      const struct store_log_meta *meta, struct error *err)
 {
-    int r = run(l, l->begin, err);
+    int r = run_statement(l, l->begin, err);
 
     if (r < 0)
         return r;
@@ -181,9 +182,9 @@ static int drop_rows(struct sqlite_log *l, const int64_t *revisions, size_t coun
     if (r == 0)
         r = set_meta(l, "history_start", meta->history_start, err);
     for (size_t i = 0; i < count && r == 0; i++)
-        r = sqlite3_bind_int64(l->delete, 1, revisions[i]) == SQLITE_OK ? run(l, l->delete, err)
+        r = sqlite3_bind_int64(l->delete, 1, revisions[i]) == SQLITE_OK ? run_statement(l, l->delete, err)
                                                                         : db_fail(l->db, "write", err);
-    return finish(l, r, err);
+    return end_transaction(l, r, err);
 }
 
 static int sqlite_drop(void *ctx, const int64_t *revisions, size_t count, const struct store_log_meta *meta,
@@ -211,7 +212,7 @@ static struct str column_text(sqlite3_stmt *s, int at)
     return text ? (struct str){ text, (size_t)sqlite3_column_bytes(s, at) } : (struct str){ NULL, 0 };
 }
 
-/* Rows come in runs of one kind: the last one's is looked at first. */
+/* Rows of one kind follow each other: the kind of the last row is tried first. */
 static bool find_kind(const struct sqlite_log *l, struct str resource, enum kind *kind)
 {
     if (str_is(resource, l->resources[*kind]))
@@ -233,11 +234,11 @@ static int read_row(const struct sqlite_log *l, sqlite3_stmt *s, struct store_ro
     row->ns = column_text(s, 2);
     row->name = column_text(s, 3);
     row->body = column_text(s, 4);
-    if (sqlite3_errcode(l->db->sql) == SQLITE_NOMEM) /* else a text is NULL only when the column is */
+    if (sqlite3_errcode(l->db->sql) == SQLITE_NOMEM) /* otherwise a text is NULL only when the column is */
         return error_no_memory(err);
     if (row->revision <= 0 || !resource.s || !row->ns.s || !row->name.s ||
         !find_kind(l, resource, &row->kind))
-        return error_set(err, ERR_INVALID, "the row of revision %lld is damaged: it names no object",
+        return error_set(err, ERR_INVALID, "the row of revision %lld is damaged: its key is invalid",
                          (long long)row->revision);
     if (row->body.len > OBJECT_TEXT_BYTES_MAX)
         return error_set(err, ERR_INVALID, "the row of revision %lld is damaged: it is too large",
@@ -245,8 +246,8 @@ static int read_row(const struct sqlite_log *l, sqlite3_stmt *s, struct store_ro
     return 0;
 }
 
-/* Hands on the row that the statement stands on; behind the last one NULL. */
-static int give_row(const struct sqlite_log *l, sqlite3_stmt *s, struct store_row *row, store_row_fn *fn,
+/* Passes the row of the statement to fn; NULL after the last one. */
+static int pass_row(const struct sqlite_log *l, sqlite3_stmt *s, struct store_row *row, store_row_fn *fn,
                     void *fn_ctx, struct error *err)
 {
     int r = s ? read_row(l, s, row, err) : 0;
@@ -265,15 +266,15 @@ static int load_rows(struct sqlite_log *l, store_row_fn *fn, void *fn_ctx, struc
         db_prepare(l->db, "SELECT revision, resource, ns, name, body FROM log ORDER BY revision", &s, err);
 
     while (r == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
-        r = give_row(l, s, &row, fn, fn_ctx, err);
+        r = pass_row(l, s, &row, fn, fn_ctx, err);
     if (r < 0)
         return r;
     if (step != SQLITE_DONE)
         return db_fail(l->db, "read", err);
-    return give_row(l, NULL, &row, fn, fn_ctx, err);
+    return pass_row(l, NULL, &row, fn, fn_ctx, err);
 }
 
-/* A counter beyond this is damage: a billion revisions per second take it there in 70 years. */
+/* A larger counter is damage: a billion revisions per second reach it in 70 years. */
 #define REVISION_MAX ((int64_t)1 << 61)
 
 static int read_counter(struct sqlite_log *l, const char *key, int64_t *ret, struct error *err)
@@ -282,7 +283,8 @@ static int read_counter(struct sqlite_log *l, const char *key, int64_t *ret, str
     int64_t value;
     int r;
 
-    (void)snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key='%s'", key); /* keys are short */
+    (void)snprintf(sql, sizeof sql, "SELECT value FROM meta WHERE key='%s'",
+                   key); /* always fits: keys are short */
     r = db_number(l->db, sql, &value, err);
     if (r < 0)
         return r;
@@ -332,7 +334,7 @@ static void sqlite_close(void *ctx)
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         (void)sqlite3_finalize(all[i]); /* takes NULL */
     l->db = db_close(l->db);
-    closep(&l->lock_fd);
+    fd_closep(&l->lock_fd);
     acked_done(&l->acked);
     reserve_close(&l->reserve);
     free(l);
@@ -352,7 +354,8 @@ static int set_modes(struct db *d, struct error *err)
     if (r < 0)
         return r;
     if (strcmp(mode, "wal") != 0)
-        return error_set(err, ERR_IO, "cannot keep a journal for '%s': its file system cannot share memory",
+        return error_set(err, ERR_IO,
+                         "cannot create a journal for '%s': its file system does not support shared memory",
                          d->path);
     return db_exec(d,
                    "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000;"
@@ -380,16 +383,7 @@ static int prepare_all(struct sqlite_log *l, struct error *err)
     return r;
 }
 
-static void name_resources(struct sqlite_log *l)
-{
-    for (unsigned k = 0; k < KIND_COUNT; k++) {
-        _cleanup_(buf_done_p) struct buf name = BUF_INIT(RESOURCE_BYTES_MAX - 1);
-        kind_resource(kind_info((enum kind)k), &name);
-        (void)snprintf(l->resources[k], RESOURCE_BYTES_MAX, "%s", buf_cstr(&name)); /* names are short */
-    }
-}
-
-/* What SQLite puts beside the database is found by name: nothing else may stand there. */
+/* SQLite finds its files beside the database by name: only regular files of ours may exist there. */
 static int check_files(const char *path, struct error *err)
 {
     static const char *const endings[] = { "", "-wal", "-shm" };
@@ -397,7 +391,7 @@ static int check_files(const char *path, struct error *err)
     int r = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(endings) && r == 0; i++) {
-        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* fits */
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]); /* always fits */
         r = io_check_own_file(name, err);
     }
     return r;
@@ -405,24 +399,24 @@ static int check_files(const char *path, struct error *err)
 
 static int create_file(const struct sqlite_log *l, const char *path, struct error *err)
 {
-    if (l->acked.is_there)
-        return error_set(err, ERR_INVALID,
-                         "'%s' is missing, but its record '%s' is there: put the database back, restore a "
-                         "backup into a new directory with 'berth restore', or delete the record to begin "
-                         "with nothing",
-                         path, l->acked.path);
+    if (l->acked.is_present)
+        return error_set(
+            err, ERR_INVALID,
+            "'%s' is missing, but its record '%s' exists: put the database back, restore a backup into a new "
+            "directory with 'berth restore', or delete the record to begin with an empty database",
+            path, l->acked.path);
     return db_create(path, err);
 }
 
-/* Takes the file for this process; makes it when it is missing. */
+/* Locks the file for this process; creates it when it is missing. */
 static int lock_file(struct sqlite_log *l, const char *path, struct error *err)
 {
-    bool is_there;
-    int r = io_exists(path, &is_there, err);
+    bool is_present;
+    int r = io_exists(path, &is_present, err);
 
     if (r == 0)
         r = acked_init(&l->acked, path, err);
-    if (r == 0 && !is_there)
+    if (r == 0 && !is_present)
         r = create_file(l, path, err);
     if (r == 0)
         r = io_lock_file(path, &l->lock_fd, err);
@@ -459,7 +453,7 @@ static int open_file(struct sqlite_log *l, const char *dir, struct error *err)
     if (r < 0)
         return r;
     r = open_db(l, path, err);
-    /* The index of the journal needs room, too. */
+    /* The index of the journal needs space too. */
     if (r < 0 && l->db && l->db->is_full && reserve_release(&l->reserve)) {
         l->db = db_close(l->db);
         r = open_db(l, path, err);
@@ -477,7 +471,12 @@ static struct sqlite_log *new_log(void)
     if (!l)
         return NULL;
     l->lock_fd = l->acked.fd = l->reserve.fd = -1;
-    name_resources(l);
+    for (unsigned k = 0; k < KIND_COUNT; k++) {
+        _cleanup_(buf_done_p) struct buf name = BUF_INIT(RESOURCE_BYTES_MAX - 1);
+        kind_resource(kind_info((enum kind)k), &name);
+        (void)snprintf(l->resources[k], RESOURCE_BYTES_MAX, "%s",
+                       buf_cstr(&name)); /* always fits: names are short */
+    }
     return l;
 }
 

@@ -1,20 +1,20 @@
-/* Writes on their way: queued, committed in batches, shown and reported in order.
+/* Writes in flight: queued, committed in batches, applied and reported in order.
  *
  * At most one work is at the log: a batch of writes or a chunk of rows to drop. Its end defers flush(), which
- * starts the next. So what one turn of the loop submits goes together, and what comes during a commit makes
- * up the next batch. A turn that submits much does not keep the log waiting: at STORE_EAGER_COUNT writes a
- * batch leaves at once, and the loop makes the next ones while it commits.
+ * starts the next. So the writes of one turn of the loop are committed together, and writes that arrive
+ * during a commit form the next batch. A turn with many writes does not leave the log idle: at
+ * STORE_EAGER_COUNT writes a batch is started at once, and the loop prepares the next ones while it commits.
  *
- * Whatever may fail does so before a write goes to the log: entry and ring have their memory by then. Once
- * the log has said yes, the rest cannot fail.
+ * Everything that may fail does so before a write goes to the log: entry and ring have their memory by then.
+ * After a successful append the rest cannot fail.
  *
- * A full disk is told apart: there, writes that grow are refused, alone, and those that remove go on in
- * batches of their own (store/reserve.h).
+ * A full disk is a special case: only writes that grow are refused, and those that remove continue in
+ * separate batches (store/reserve.h).
  *
- * Every refusal by the log leaves a line in the server's log, one per cause and STORE_REFUSAL_LOG_NS.
+ * Refusals by the log are logged, one line per cause and STORE_REFUSAL_LOG_NS.
  *
  * A log that refused a batch is probed until it works again, so that the store's health is known without
- * anybody writing: who sees an unhealthy store sends no writes. */
+ * writes: clients do not write to an unhealthy store. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -71,7 +71,7 @@ int store_new(struct loop *l, const struct store_options *o, struct store_log lo
 
     if (!s) {
         log.type->close(log.ctx);
-        closep(&lock_fd);
+        fd_closep(&lock_fd);
         return error_no_memory(err);
     }
     s->log = log;
@@ -91,7 +91,7 @@ int store_open_memory(struct loop *l, const struct store_options *o, struct stor
     return store_new(l, o, store_log_memory(), /* threaded= */ false, /* lock_fd= */ -1, ret, err);
 }
 
-/* Adds what to do about another server; other errors say it themselves. */
+/* Adds a hint to the error for another running server; other errors need none. */
 static int store_explain_busy(struct error *err)
 {
     if (err->code != ERR_BUSY)
@@ -102,7 +102,7 @@ static int store_explain_busy(struct error *err)
 int store_open_sqlite(const char *dir, struct loop *l, const struct store_options *o, struct store **ret,
                       struct error *err)
 {
-    _cleanup_(closep) int lock_fd = -1;
+    _cleanup_(fd_closep) int lock_fd = -1;
     struct store_log log;
     int r;
 
@@ -138,7 +138,7 @@ struct store *store_free(struct store *s)
     store_finish(s);
     for (size_t k = 0; k <= KIND_COUNT; k++)
         assert(TAILQ_EMPTY(&s->watchers[k]));
-    assert(s->past_bytes == 0); /* every snapshot is closed */
+    assert(s->past_bytes == 0); /* all snapshots must be closed */
     loop_undefer(&s->flush);
     timer_disarm(&s->retry);
     s->pool = pool_free(s->pool);
@@ -147,7 +147,7 @@ struct store *store_free(struct store *s)
     store_history_done(&s->history);
     vec_done(&s->drops);
     free(s->rows);
-    closep(&s->lock_fd);
+    fd_closep(&s->lock_fd);
     free(s);
     return NULL;
 }
@@ -190,10 +190,11 @@ int store_check(const struct store *s, struct error *err)
 
 int64_t store_reserve(struct store *s)
 {
+    assert(s->reserved >= s->submitted);
     return ++s->reserved;
 }
 
-/* Whether it must leave the reserve of a full disk to others. */
+/* True when the write must not use the reserve of a full disk. */
 static bool write_grows(const struct store_entry *e, const struct object *o, bool is_delete)
 {
     size_t room = o->is_deleting ? STORE_DELETING_BYTES_MAX : 0;
@@ -221,7 +222,8 @@ void store_submit(struct store *s, struct store_write *w, const struct object *o
     assert((o->ns[0] != '\0') == o->kind->is_namespaced);
     assert(o->revision > s->submitted);
     assert(o->revision <= s->reserved);
-    if (is_delete) /* a deletion of nothing would be taken for damage at the next start */
+    assert(done);
+    if (is_delete) /* deleting nothing would be treated as damage at the next start */
         assert(store_get_newest(s, k, o->ns, o->name));
     *w = (struct store_write){ .object = object_ref(o), .is_delete = is_delete, .done = done, .ctx = ctx };
     s->submitted = o->revision;
@@ -239,7 +241,7 @@ void store_submit(struct store *s, struct store_write *w, const struct object *o
     w->entry->newest = w;
     TAILQ_INSERT_TAIL(&s->queue, w, link);
     s->queued++;
-    /* Not from a writer's or watcher's callback: the batch that is being told must be told first. */
+    /* Not from a writer's or watcher's callback: the current batch must be reported first. */
     if (s->pool && !s->is_busy && !s->is_delivering && s->queued >= STORE_EAGER_COUNT)
         (void)store_start(s);
 }
@@ -254,8 +256,8 @@ static const char *refusal_hint(const struct store *s, enum err code)
                         : "free space on the disk of the data directory";
 }
 
-/* count: so many more; 0 to log what has gathered. */
-static void store_log_refused(struct store *s, const struct error *err, size_t count)
+/* count: additional refusals; 0 to log those collected so far. */
+static void store_log_refusals(struct store *s, const struct error *err, size_t count)
 {
     struct store_refusals *f = &s->refusals[s->is_full ? ERR_NONE : err->code];
     uint64_t now_ns = loop_now_ns(s->loop);
@@ -265,12 +267,12 @@ static void store_log_refused(struct store *s, const struct error *err, size_t c
         s->options.on_refuse(s->options.ctx, count);
     if (f->count == 0 || (f->is_logged && now_ns - f->logged_ns < STORE_REFUSAL_LOG_NS))
         return;
-    log_error("writes refused by the store", LOG_UINT("writes", f->count), LOG_ERR(err),
+    log_error("store refused writes", LOG_UINT("writes", f->count), LOG_ERR(err),
               LOG_STR("hint", refusal_hint(s, err->code)));
     *f = (struct store_refusals){ .is_logged = true, .logged_ns = now_ns };
 }
 
-/* Tells the writer; the write is its own again. */
+/* Reports the result to the writer, who owns the write again. */
 static void store_report(struct store *s, struct store_write *w, int r, const struct error *err)
 {
     bool was_delivering = s->is_delivering;
@@ -292,14 +294,14 @@ static void store_report_refused(struct store *s)
                                             : error_set(&err, w->refused, "the store is being closed");
         TAILQ_REMOVE(&s->refused, w, link);
         if (w->refused == ERR_NO_MEMORY)
-            store_log_refused(s, &err, 1);
+            store_log_refusals(s, &err, 1);
         store_report(s, w, r, &err);
     }
 }
 
 /* --- Commits --- */
 
-/* Without memory a row merely stays in the log: the next start finds it superseded. */
+/* Out of memory: the row stays in the log, and the next start finds it superseded. */
 static void store_forget_row(struct store *s, int64_t revision)
 {
     if (!s->drops_lost && vec_push(&s->drops, revision) < 0)
@@ -330,24 +332,27 @@ static struct store_event write_event(const struct store_write *w)
     return (struct store_event){ w->object, w->old, w->object->revision, w->is_delete };
 }
 
-/* Takes the write off its key, and the key out of the image when nothing is left of it. */
-static void store_leave(struct store *s, struct store_write *w)
+/* Removes the write from its key, and the key from the image when it is no longer used. */
+static void store_detach_write(struct store *s, struct store_write *w)
 {
+    assert(w->entry && w->entry->newest);
     if (w->entry->newest == w)
         w->entry->newest = NULL;
     store_image_release(&s->image, w->object->kind->kind, w->entry);
     w->entry = NULL;
 }
 
-/* The log has the batch: first all of it shows, then all of it is told, then the writers hear. */
+/* The log has the batch: applies all of it, then notifies the watchers, then the writers. */
 static void store_apply(struct store *s)
 {
     struct store_write *w;
 
+    assert(!s->is_delivering);
     for (w = TAILQ_FIRST(&s->batch); w; w = TAILQ_NEXT(w, link)) {
+        assert(w->object->revision > s->revision);
         struct object *o = w->is_delete ? NULL : object_ref(w->object);
         w->old = store_image_set(&s->image, w->object->kind->kind, w->entry, o);
-        store_leave(s, w);
+        store_detach_write(s, w);
         s->revision = w->object->revision;
         struct store_event ev = write_event(w);
         store_past_note(s, &ev);
@@ -356,9 +361,9 @@ static void store_apply(struct store *s)
     s->is_delivering = true;
     for (w = TAILQ_FIRST(&s->batch); w; w = TAILQ_NEXT(w, link)) {
         struct store_event ev = write_event(w);
-        store_tell(s, &ev);
+        store_notify(s, &ev);
     }
-    store_tell_settled(s);
+    store_notify_settled(s);
     s->is_delivering = false;
     while ((w = TAILQ_FIRST(&s->batch))) {
         TAILQ_REMOVE(&s->batch, w, link);
@@ -366,8 +371,8 @@ static void store_apply(struct store *s)
     }
 }
 
-/* What waits may build on what has failed, so all of it goes. It is out of the image before the first writer
- * hears: that one may try again at once. */
+/* Queued writes may build on those that have failed, so all of them fail. They are removed from the image
+ * before the first writer is notified: it may retry at once. */
 static void store_fail(struct store *s, int r, const struct error *err)
 {
     struct store_writes failed = TAILQ_HEAD_INITIALIZER(failed);
@@ -378,16 +383,16 @@ static void store_fail(struct store *s, int r, const struct error *err)
     TAILQ_CONCAT(&failed, &s->queue, link);
     s->queued = 0;
     for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link), count++)
-        store_leave(s, w);
-    store_log_refused(s, err, count);
+        store_detach_write(s, w);
+    store_log_refusals(s, err, count);
     while ((w = TAILQ_FIRST(&failed))) {
         TAILQ_REMOVE(&failed, w, link);
         store_report(s, w, r, err);
     }
 }
 
-/* The disk is full. What grows goes, and what may build on that: later writes to the same object. The others
- * are queued again, in their order. */
+/* The disk is full: fails the writes that grow, and later writes to the same objects, which may build on
+ * them. The others are queued again, in their order. */
 static void store_fail_growing(struct store *s, int r, const struct error *err)
 {
     struct store_writes all = TAILQ_HEAD_INITIALIZER(all), failed = TAILQ_HEAD_INITIALIZER(failed);
@@ -401,7 +406,7 @@ static void store_fail_growing(struct store *s, int r, const struct error *err)
         TAILQ_REMOVE(&all, w, link);
         w->is_failed = w->grows || (w->entry->newest && w->entry->newest->is_failed);
         if (w->is_failed)
-            w->entry->newest = w; /* those behind it see it */
+            w->entry->newest = w; /* for later writes to the same object */
         TAILQ_INSERT_TAIL(w->is_failed ? &failed : &s->queue, w, link);
         s->queued += !w->is_failed;
         count += w->is_failed;
@@ -409,8 +414,8 @@ static void store_fail_growing(struct store *s, int r, const struct error *err)
     for (w = TAILQ_FIRST(&s->queue); w; w = TAILQ_NEXT(w, link))
         w->entry->newest = w;
     for (w = TAILQ_FIRST(&failed); w; w = TAILQ_NEXT(w, link))
-        store_leave(s, w);
-    store_log_refused(s, err, count);
+        store_detach_write(s, w);
+    store_log_refusals(s, err, count);
     while ((w = TAILQ_FIRST(&failed))) {
         TAILQ_REMOVE(&failed, w, link);
         store_report(s, w, r, err);
@@ -424,7 +429,7 @@ static int store_append(void *ctx)
     return s->log.type->append(s->log.ctx, s->rows, s->rows_count, &s->work_err);
 }
 
-/* What the work that has ended says about the log's health. */
+/* Updates the log's health from the result of the work. */
 static void store_set_health(struct store *s, int r)
 {
     s->must_probe = false;
@@ -434,7 +439,7 @@ static void store_set_health(struct store *s, int r)
         timer_arm_after(&s->retry, STORE_RETRY_NS);
     } else {
         if (s->last_failure.code)
-            log_info("store takes writes again");
+            log_info("store accepts writes again");
         s->last_failure.code = ERR_NONE;
         s->is_full = false;
         s->drops_must_wait = false;
@@ -448,10 +453,10 @@ static void store_on_appended(void *ctx, int r)
 
     s->is_busy = false;
     loop_defer(&s->flush);
-    if (r < 0 || s->rows_grow || !s->is_full) /* that something was removed does not tell of room */
+    if (r < 0 || s->rows_grow || !s->is_full) /* a successful removal does not show that there is space */
         store_set_health(s, r);
     if (r < 0) {
-        struct error err = s->work_err; /* a writer may cause the next work */
+        struct error err = s->work_err; /* a writer may start the next work */
         if (s->is_full && s->rows_grow)
             store_fail_growing(s, r, &err);
         else
@@ -470,7 +475,7 @@ static int store_drop(void *ctx)
     return s->log.type->drop(s->log.ctx, s->dropping, s->dropping_count, &s->meta, &s->work_err);
 }
 
-/* A failure is no harm: the rows stay a while longer. Writers will hear what is wrong with the log. */
+/* A failure does no harm: the rows stay longer. Writers are notified of problems with the log. */
 static void store_on_dropped(void *ctx, int r)
 {
     struct store *s = ctx;
@@ -481,7 +486,7 @@ static void store_on_dropped(void *ctx, int r)
     if (r < 0)
         return;
     s->drops_at += s->dropping_count;
-    if (s->drops_at > s->drops.count / 2) { /* seldom enough that moving costs nothing over time */
+    if (s->drops_at > s->drops.count / 2) { /* rarely enough that moving costs nothing over time */
         s->drops.count -= s->drops_at;
         memmove(s->drops.items, s->drops.items + s->drops_at, s->drops.count * sizeof *s->drops.items);
         s->drops_at = 0;
@@ -496,7 +501,7 @@ static void store_on_probed(void *ctx, int r)
     loop_defer(&s->flush);
     store_set_health(s, r);
     if (r < 0)
-        store_log_refused(s, &s->work_err, 0);
+        store_log_refusals(s, &s->work_err, 0);
 }
 
 static void store_run(struct store *s, pool_work_fn work, pool_done_fn done)
@@ -522,7 +527,7 @@ static void store_start_batch(struct store *s)
            bytes < STORE_BATCH_BYTES_MAX) {
         const struct object *o = w->object;
         if (s->is_full && s->rows_count && w->grows != s->rows_grow)
-            break; /* what grows will fail, and must not take the others along */
+            break; /* writes that grow will fail, and must not fail the others */
         s->rows_grow = s->rows_grow || w->grows;
         TAILQ_REMOVE(&s->queue, w, link);
         TAILQ_INSERT_TAIL(&s->batch, w, link);
@@ -550,7 +555,7 @@ static void store_start_drop(struct store *s)
     store_run(s, store_drop, store_on_dropped);
 }
 
-/* Drops nothing, but moves the counter on: a value that stays the same might never get to the disk. */
+/* Drops nothing, but advances the counter: an unchanged value might not be written to the disk. */
 static void store_start_probe(struct store *s)
 {
     s->dropping_count = 0;
@@ -566,17 +571,13 @@ static void store_on_retry(void *ctx)
     loop_defer(&s->flush);
 }
 
-static bool store_has_drops(const struct store *s)
-{
-    return s->drops.count - s->drops_at >= STORE_DROP_COUNT && !s->drops_must_wait && !s->is_closing;
-}
-
-/* Starts what is due: drops and batches by turns when both are; a batch tells as much as a probe. False when
- * there is nothing. */
+/* Starts what is due: drops and batches alternate when both are; a batch replaces a probe. False when there
+ * is nothing to do. */
 static bool store_start(struct store *s)
 {
     bool has_writes = !TAILQ_EMPTY(&s->queue);
-    bool has_drops = store_has_drops(s);
+    bool has_drops =
+        s->drops.count - s->drops_at >= STORE_DROP_COUNT && !s->drops_must_wait && !s->is_closing;
 
     if (has_drops && !(has_writes && s->was_drop))
         store_start_drop(s);

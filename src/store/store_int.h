@@ -1,4 +1,4 @@
-/* For the files of store/ and their tests: what a store is made of. */
+/* The internals of a store, for the files of store/ and their tests. */
 #ifndef BERTH_STORE_STORE_INT_H
 #define BERTH_STORE_STORE_INT_H
 
@@ -9,21 +9,21 @@
 
 /* A transaction also ends at this size, so that the log's journal stays bounded. */
 #define STORE_BATCH_BYTES_MAX ((size_t)16 << 20)
-/* So many writes of one turn of the loop are worth a transaction of their own. */
+/* So many writes of one turn of the loop are started as a batch at once. */
 #define STORE_EAGER_COUNT 8
-/* Rows are dropped this many at a time, so that no write waits long behind it. */
+/* Rows are dropped in chunks of this size, so that no write waits long for a drop. */
 #define STORE_DROP_COUNT 1024
-/* So long after a failed commit the log is tried again, and so on until it works. */
+/* Delay after a failed commit until the log is probed, and between probes. */
 #define STORE_RETRY_NS (5 * NS_PER_S)
 
-/* A log line per cause about refused writes at most so often. */
+/* Minimum interval between log lines about refused writes, per cause. */
 #define STORE_REFUSAL_LOG_NS (10 * NS_PER_S)
 /* An object that is being deleted may grow by this much on a full disk: deletionTimestamp, conditions. */
 #define STORE_DELETING_BYTES_MAX 1024
 
 /* --- The image: entries by kind and key --- */
 
-/* A key that is there or about to be. At least one of object and newest is set. */
+/* A key that exists or is being created. At least one of object and newest is set. */
 struct store_entry {
     struct object *object;      /* committed; NULL while its creation is in flight */
     struct store_write *newest; /* the last one in flight; NULL for none */
@@ -37,7 +37,7 @@ struct store_image {
     size_t counts[KIND_COUNT]; /* of committed objects */
 };
 
-/* Where a search begins; not NUL-terminated, of any length. */
+/* The start of a search; not NUL-terminated, of any length. */
 struct store_key {
     struct str ns;
     struct str name;
@@ -46,20 +46,21 @@ struct store_key {
 void store_image_init(struct store_image *m);
 void store_image_done(struct store_image *m);
 struct store_entry *store_image_find(const struct store_image *m, enum kind k, struct store_key key);
-/* The first entry that is not before key, and a cursor on it. */
+/* The first entry that is not before key, and a cursor at it. */
 struct store_entry *store_image_from(const struct store_image *m, enum kind k, struct store_key key,
                                      struct omap_cursor *ret);
-/* Finds or makes the entry; NULL when there is no memory. */
+/* Finds or creates the entry; NULL when out of memory. */
 struct store_entry *store_image_ensure(struct store_image *m, enum kind k, struct store_key key);
-/* Takes the entry out and frees it when nothing keeps it any more. */
+/* Removes and frees the entry when it is no longer used. */
 void store_image_release(struct store_image *m, enum kind k, struct store_entry *e);
-/* The entry's object becomes o (NULL: none), whose reference is taken; returns the old one with its own. */
+/* Sets the entry's object to o (NULL: none), whose reference is taken; returns the old one with its
+ * reference. */
 struct object *store_image_set(struct store_image *m, enum kind k, struct store_entry *e, struct object *o);
 
 struct store_key store_key_of(const char *ns, const char *name);
 struct store_key store_entry_key(const struct store_entry *e);
 int store_key_cmp(struct store_key a, struct store_key b);
-/* The order of keys in 64 bits, as base/omap.h wants it. */
+/* The order of keys in 64 bits, as base/omap.h needs it. */
 uint64_t store_key_rank(struct store_key key);
 
 /* --- The ring of recent events --- */
@@ -69,31 +70,31 @@ struct store_history {
     size_t cap;
     size_t first;
     size_t count;
-    size_t bytes; /* of the texts of the objects that the events led to */
+    size_t bytes; /* of the texts of the objects after the events */
     size_t bytes_max;
-    int64_t start; /* the revision of the last event that is not there; all after it are */
+    int64_t start; /* the revision of the last event that was dropped; all after it are present */
 };
 
 int store_history_init(struct store_history *h, size_t cap, size_t bytes_max, struct error *err);
 void store_history_done(struct store_history *h);
-/* Makes room for an event of so many bytes: the oldest one goes, and lies in *ret_gone with its references.
- * False when there is room. */
+/* Makes room for an event of so many bytes: moves the oldest one with its references to *ret_gone. False when
+ * there is room. */
 bool store_history_pop(struct store_history *h, size_t bytes, struct store_event *ret_gone);
-/* Takes references of its own. There is room for it. */
+/* Takes references of its own. There must be room. */
 void store_history_push(struct store_history *h, const struct store_event *ev);
 void store_event_done(struct store_event *ev);
 /* The index of the first event after a revision; h->count when there is none. */
 size_t store_history_after(const struct store_history *h, int64_t revision);
 const struct store_event *store_history_at(const struct store_history *h, size_t index);
-/* 0 when every event after the revision is there. */
+/* 0 when every event after the revision is present. */
 int store_history_check(const struct store_history *h, int64_t revision, struct error *err);
 
-/* --- What snapshots need of the past --- */
+/* --- Past states for snapshots --- */
 
 /* A key's state before the commit of revision `until`. */
 struct store_version {
     TAILQ_ENTRY(store_version) link;
-    struct object *object; /* a reference; when there was none: the one that was created */
+    struct object *object; /* a reference; if it did not exist: the one that was created */
     int64_t until;
     bool was_there;
 };
@@ -109,9 +110,9 @@ struct store_past {
 };
 
 void store_past_init(struct store_past *p);
-/* Keeps what the commit replaced, when a snapshot needs it. */
+/* Keeps the replaced state, when a snapshot needs it. */
 void store_past_note(struct store *s, const struct store_event *ev);
-/* The first version that is not before key and is valid at `after` or later; a cursor on it. */
+/* The first version that is not before key and is valid at `after` or later; a cursor at it. */
 const struct store_version *store_past_from(const struct store_past *p, struct store_key key, int64_t after,
                                             struct omap_cursor *ret);
 
@@ -132,16 +133,16 @@ struct store {
     struct store_past pasts[KIND_COUNT];
     size_t past_bytes; /* of all versions in them */
     int64_t revision;  /* newest committed */
-    int64_t reserved;  /* newest given out */
+    int64_t reserved;  /* newest reserved */
     int64_t submitted;
 
     struct store_writes queue;   /* for the next batch */
     size_t queued;               /* how many those are */
-    struct store_writes batch;   /* at the log now */
+    struct store_writes batch;   /* being committed */
     struct store_writes refused; /* only to be reported */
     struct deferred flush;
 
-    /* The work under way: the worker reads these, and nobody changes them before its end. */
+    /* The running work: read by the worker, not changed before its end. */
     struct pool_work work;
     bool is_busy;
     struct store_row *rows; /* batch_max of them */
@@ -153,48 +154,48 @@ struct store {
     struct store_log_meta meta;
     struct error work_err;
 
-    /* Rows that no longer matter, in the order in which they ceased to. They must be dropped in that order:
-     * a deletion's row without what it deleted is harmless, but not the other way round. */
+    /* Superseded rows, in the order in which they were superseded. They must be dropped in that order: the
+     * row of a deletion without the deleted object is harmless, but not the reverse. */
     VEC(int64_t) drops;
-    size_t drops_at;      /* up to here they are dropped */
-    bool drops_lost;      /* there was no memory for one: none after it may be dropped in this run */
-    bool drops_must_wait; /* the log is in trouble: not before it has taken a batch */
-    bool was_drop;        /* the last work was one: a batch goes first now */
+    size_t drops_at;      /* dropped up to here */
+    bool drops_lost;      /* out of memory for one: none after it may be dropped in this run */
+    bool drops_must_wait; /* the log has failed: not before it has accepted a batch */
+    bool was_drop;        /* the last work was a drop: a batch goes first */
     bool is_closing;
-    bool is_delivering;        /* callbacks of writers and watchers run */
-    struct error last_failure; /* code ERR_NONE when the last commit was fine */
-    bool is_full;              /* it was for lack of room: only what removes is taken until there is some */
-    struct timer retry;        /* armed after a failure */
-    bool must_probe;           /* it is time to see whether the log works again */
+    bool is_delivering;        /* callbacks of writers and watchers are running */
+    struct error last_failure; /* ERR_NONE when the last commit succeeded */
+    bool is_full; /* it failed because the disk is full: only removals are accepted until there is space */
+    struct timer retry; /* armed after a failure */
+    bool must_probe;    /* the log is to be probed */
 
-    /* Refused writes by cause, for the log: the code of the error; a full disk is ERR_NONE. */
+    /* Refused writes by cause, for log lines: the code of the error; ERR_NONE for a full disk. */
     struct store_refusals {
         uint64_t count; /* not logged yet */
         bool is_logged; /* at logged_ns, the last time */
         uint64_t logged_ns;
     } refusals[ERR_COUNT];
 
-    struct store_watchers watchers[KIND_COUNT + 1]; /* by kind; the last of every kind */
-    struct store_watcher *walk;                     /* the next one to be told */
+    struct store_watchers watchers[KIND_COUNT + 1]; /* by kind; the last for every kind */
+    struct store_watcher *walk;                     /* the next one to be notified */
 };
 
-/* A store on any log. Takes the log and the descriptor, on failure too. threaded: the log blocks and gets a
- * worker. */
+/* A store on any log. Takes ownership of log and descriptor, also on failure. threaded: the log blocks and
+ * gets a worker. */
 int store_new(struct loop *l, const struct store_options *o, struct store_log log, bool threaded, int lock_fd,
               struct store **ret, struct error *err);
 
 /* Fills image and history from the log. */
 int store_load(struct store *s, struct error *err);
-/* Refuses what store_load() would, and keeps nothing. tick is called now and then. */
+/* Refuses what store_load() would refuse, and keeps nothing. tick is called periodically. */
 int store_check_log(const struct store_log *log, void (*tick)(void *ctx), void *ctx, struct error *err);
 
-/* Remembers what happened, and which rows of the log it made useless. */
+/* Adds the event to history, and records the rows of the log that it supersedes. */
 void store_remember(struct store *s, const struct store_event *ev);
-/* An event is too old for the ring: of no use are the row it superseded and, of a deletion, its own. */
+/* An event has left the ring: the row it superseded is no longer needed, nor, for a deletion, its own. */
 void store_forget(struct store *s, const struct object *old, int64_t revision, bool is_delete);
 
-/* Tells the watchers of one commit, and that all of a batch have been told. */
-void store_tell(struct store *s, const struct store_event *ev);
-void store_tell_settled(struct store *s);
+/* Notify the watchers of one commit, and that all of a batch have been reported. */
+void store_notify(struct store *s, const struct store_event *ev);
+void store_notify_settled(struct store *s);
 
 #endif

@@ -1,7 +1,7 @@
-/* Telling the watchers: in the order they came, those of the kind before those of everything.
+/* Notifies the watchers: in the order in which they were added, those of the kind before those of all kinds.
  *
- * Callbacks may watch and unwatch: the walk keeps its place in the store, and unwatching the next one moves
- * it on. */
+ * Callbacks may watch and unwatch: the position of the walk is kept in the store, and unwatching the next
+ * watcher advances it. */
 #include "store/store_int.h"
 
 #include <assert.h>
@@ -10,6 +10,7 @@ void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_ev
                  void (*settled)(void *ctx, int64_t revision), void *ctx)
 {
     assert(k <= KIND_COUNT);
+    assert(event || settled);
     *w = (struct store_watcher){
         .kind = k, .after = s->revision, .event = event, .settled = settled, .ctx = ctx
     };
@@ -18,6 +19,7 @@ void store_watch(struct store *s, struct store_watcher *w, enum kind k, store_ev
 
 void store_unwatch(struct store *s, struct store_watcher *w)
 {
+    assert(w->kind <= KIND_COUNT && (w->event || w->settled));
     if (s->walk == w)
         s->walk = TAILQ_NEXT(w, link);
     TAILQ_REMOVE(&s->watchers[w->kind], w, link);
@@ -40,17 +42,17 @@ static void tell_list(struct store *s, struct store_watchers *list, const struct
     s->walk = TAILQ_FIRST(list);
     while ((w = walk_next(s)))
         if (w->event &&
-            ev->revision > w->after) /* one that came during this batch has seen all of it in the image */
+            ev->revision > w->after) /* a watcher added during this batch has seen all of it in the image */
             w->event(w->ctx, ev);
 }
 
-void store_tell(struct store *s, const struct store_event *ev)
+void store_notify(struct store *s, const struct store_event *ev)
 {
     tell_list(s, &s->watchers[ev->object->kind->kind], ev);
     tell_list(s, &s->watchers[KIND_COUNT], ev);
 }
 
-void store_tell_settled(struct store *s)
+void store_notify_settled(struct store *s)
 {
     struct store_watcher *w;
 

@@ -1,9 +1,9 @@
-/* Free volumes, so that the smallest that will do is one search away.
+/* Free volumes, ordered so that the smallest suitable volume is found by one search.
  *
- * A bucket holds one ordered map for each set of access modes. Its key is (volume mode, class, attributes
- * class): a claim looks at one bucket only, and there at most at 16 maps. A bucket costs 1 KiB beside its
- * maps and is freed with its last volume. In an index by node the tied volumes of a bucket are in node
- * buckets (node_buckets.c) and in none of these maps. */
+ * A bucket holds one ordered map per set of access modes. Its key is (volume mode, class, attributes class):
+ * a claim searches one bucket only, and at most 16 maps in it. A bucket costs 1 KiB plus its maps and is
+ * freed with its last volume. In an index by node the tied volumes of a bucket are in node buckets
+ * (node_buckets.c) and in none of these maps. */
 #include "volumes/index_int.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* Fewest modes first, then by their bits: the order that claims see. */
+/* Fewest modes first, then by their bits: the order in which claims are matched. */
 static const uint8_t group_modes[GROUPS_COUNT] = { 0, 1, 2, 4, 8, 3, 5, 6, 9, 10, 12, 7, 11, 13, 14, 15 };
 static const uint8_t group_of_modes[GROUPS_COUNT] = { 0, 1, 2, 5, 3, 6, 7, 11, 4, 8, 9, 12, 10, 13, 14, 15 };
 
@@ -50,7 +50,8 @@ static int request_cmp(void *ctx, const void *request, const void *item)
     return quantity_cmp(request, &entry_volume(item)->capacity) <= 0 ? -1 : 1;
 }
 
-/* A part of a byte, or more than 63 bits of them: such a volume may be smaller than what shares its rank. */
+/* A fraction of a byte, or more than 63 bits of bytes: such a volume may be smaller than others of the same
+ * rank. */
 static bool size_is_inexact(const struct quantity *size)
 {
     struct quantity whole = quantity_of(quantity_value(size), QUANTITY_BINARY_SI);
@@ -74,7 +75,7 @@ void buckets_done(struct volume_buckets *s)
     map_done(&s->by_node);
 }
 
-/* No name holds a NUL, so that one between two names keeps them apart. */
+/* Names contain no NUL, so a NUL between two names separates them. */
 static void bucket_write_key(enum volume_mode mode, const char *class, const char *attributes_class,
                              struct index_key *to)
 {
@@ -110,7 +111,7 @@ static void bucket_drop_if_empty(struct volume_buckets *s, struct volume_bucket 
     free(bucket); /* maps without entries hold no memory */
 }
 
-/* The bucket of the volume, made when it is missing: the caller puts an entry into it. */
+/* The bucket of the volume, created if missing: the caller puts an entry into it. */
 static int bucket_get_or_add(struct volume_buckets *s, const struct volume *v, struct volume_bucket **ret)
 {
     _cleanup_(index_key_done) struct index_key key;
@@ -141,7 +142,7 @@ static int bucket_put_entry(struct volume_bucket *bucket, struct volume_entry *e
     const struct volume *v = entry_volume(e);
     int r = omap_insert(&bucket->groups[volume_group(v)], quantity_rank(&v->capacity), e);
 
-    assert(r != -ERR_EXISTS); /* a name is there once */
+    assert(r != -ERR_EXISTS); /* a name is indexed once */
     if (r < 0)
         return r;
     e->place = PLACE_BUCKET;
@@ -187,6 +188,8 @@ void buckets_remove_entry(struct volume_buckets *s, struct volume_entry *e)
     struct volume_bucket *bucket =
         e->place == PLACE_NODES ? node_buckets_remove_entry(s, e) : bucket_remove_entry(e);
 
+    assert(bucket->count > 0 && s->count > 0);
+    assert(!v->affinity || bucket->pinned_count > 0);
     bucket->count--;
     bucket->inexact_count -= size_is_inexact(&v->capacity);
     bucket->pinned_count -= v->affinity != NULL;
@@ -211,7 +214,7 @@ static bool volume_suits_claim(const struct volume *v, const struct claim *c, co
     return !c->selector || label_selector_matches(c->selector, v->obj.labels.items, v->obj.labels.count);
 }
 
-/* The smallest of the group that is large enough and that the selector takes. */
+/* The smallest volume of the group that is large enough and matches the selector. */
 static const struct volume *group_find(const struct volume_bucket *bucket, unsigned group, uint64_t rank,
                                        const struct claim *c, const struct match_options *o)
 {
@@ -219,8 +222,8 @@ static const struct volume *group_find(const struct volume_bucket *bucket, unsig
     struct omap_cursor at;
     struct volume_entry *e = omap_lower_bound(map, rank, /* key= */ NULL, &at);
 
-    /* A rank is rounded up: where every volume's is exact, the first that is not below the request's is large
-     * enough, and none of them had to be fetched to know. */
+    /* Ranks are rounded up: if all ranks in the bucket are exact, the first one not below the request's is
+     * large enough, and no volume has to be read from memory to compare. */
     if (e && bucket->inexact_count > 0 && quantity_cmp(&entry_volume(e)->capacity, &c->request) < 0)
         e = omap_lower_bound(map, rank, &c->request, &at);
     for (; e; e = omap_next(&at)) {
@@ -250,7 +253,7 @@ const struct volume *bucket_find_volume(const struct volume_bucket *bucket, cons
     const struct volume *found = NULL;
 
     if (o->awaits_class && bucket->pinned_count == bucket->count)
-        return NULL; /* as a rule: of a class all volumes have node affinity, or none */
+        return NULL; /* usually all volumes of a class have node affinity, or none has */
     for (unsigned i = 0; !found && i < groups_end; i++)
         if (group_suits(i, c) && bucket->groups[i].count > 0)
             found = group_find(bucket, i, rank, c, o);

@@ -1,9 +1,9 @@
-/* Volumes that belong to a claim, are reserved for it or held for it, found by the claim.
+/* Volumes that belong to a claim, are reserved for it or held for it, indexed by the claim.
  *
- * One list for each claim's uid, and one for each "namespace/name" that volumes are reserved for without a
- * uid: a claim that was recreated under its old name never gets the volumes of its predecessors. Most lists
- * have one entry. Finding, adding and removing take O(1). A uid could read like another claim's name, so what
- * a list holds is still to be checked against the claim. */
+ * There is one list per claim uid, and one per "namespace/name" that volumes are reserved for without a uid:
+ * a claim that was recreated under its old name never gets the volumes of its predecessors. Most lists have
+ * one entry. Finding, adding and removing take O(1). A uid can have the same text as another claim's
+ * "namespace/name", so callers check the entries of a list against the claim. */
 #include "volumes/index_int.h"
 
 #include <assert.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/mutant.h"
 
 static struct claim_list *claim_list_new(struct str key)
 {
@@ -70,7 +71,7 @@ void claim_lists_put_unplaced(struct claim_lists *l, struct volume_entry *e)
     claim_list_link(l->unplaced, e);
 }
 
-/* The list of the key, made when it is missing: the caller puts an entry into it. */
+/* The list of the key, created if missing: the caller puts an entry into it. */
 static int claim_list_get_or_add(struct claim_lists *l, struct str key, struct claim_list **ret)
 {
     _cleanup_(freep) struct claim_list *made = NULL;
@@ -134,8 +135,10 @@ void claim_lists_remove_entry(struct claim_lists *l, struct volume_entry *e)
     struct claim_list *list = e->in.list;
 
     assert(e->place == PLACE_LIST);
+    assert(e->prev ? e->prev->next == e : list->head == e);
+    assert(!e->next || e->next->prev == e);
     e->place = PLACE_NONE;
-    if (e->next)
+    if (e->next && !MUTANT("index-links-one-way"))
         e->next->prev = e->prev;
     if (e->prev)
         e->prev->next = e->next;

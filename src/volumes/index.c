@@ -1,37 +1,38 @@
-/* Volumes by name, each in the place where a search looks for it; and the search.
+/* Volumes by name, each stored in the place where a search finds it; and the search.
  *
- * A put that leaves a volume where it was only exchanges the object: no search, nothing to allocate. One that
- * moves it finds the new place before it leaves the old one, so that lack of memory changes nothing. The
- * release of a hold must not fail: a volume for which there is no memory is then listed as unplaced, no
- * search finds it, and every later change tries to place it again. An index by node has no holds: a put
- * takes the volume out first, and lack of memory leaves it out. */
+ * A put that does not move a volume only exchanges the object: no search and no allocation. A put that moves
+ * it prepares the new place before it leaves the old one, so that lack of memory changes nothing. Releasing a
+ * hold must not fail: a volume for which there is no memory is then listed as unplaced, no search finds it,
+ * and every later change tries to place it again. An index by node has no holds: a put removes the volume
+ * first, and lack of memory leaves it out. */
 #include "volumes/index.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "base/mutant.h"
 #include "volumes/index_int.h"
 
-/* What a search has found so far. */
+/* The best volume that a search has found so far. */
 struct pick {
-    const struct volume *v; /* NULL: nothing */
-    unsigned group;         /* GROUPS_COUNT: nothing */
+    const struct volume *v; /* NULL: none */
+    unsigned group;         /* GROUPS_COUNT: none */
     bool is_by_uid;
 };
 
 static int index_new(struct hash_seed seed, bool is_by_node, struct volume_index **ret, struct error *err)
 {
-    struct volume_index *x = calloc(1, sizeof *x);
+    struct volume_index *index = calloc(1, sizeof *index);
 
-    if (!x)
+    if (!index)
         return error_no_memory(err);
-    map_init(&x->by_name, seed);
-    buckets_init(&x->buckets, seed, is_by_node);
-    if (claim_lists_init(&x->lists, seed) < 0) {
-        free(x);
+    map_init(&index->by_name, seed);
+    buckets_init(&index->buckets, seed, is_by_node);
+    if (claim_lists_init(&index->lists, seed) < 0) {
+        free(index);
         return error_no_memory(err);
     }
-    *ret = x;
+    *ret = index;
     return 0;
 }
 
@@ -47,37 +48,38 @@ int volume_index_new_by_node(struct hash_seed seed, struct volume_index **ret, s
 
 /* --- Entries and their places --- */
 
-/* The entry's volume is free when it is this. */
+/* Whether the entry is free with this version of its volume. */
 static bool entry_is_free(const struct volume_entry *e, const struct volume *v)
 {
     return volume_is_unclaimed(v) && (v->phase == VOLUME_AVAILABLE || e->is_expected);
 }
 
 /* The volume is in no place yet. */
-static int entry_place(struct volume_index *x, struct volume_entry *e)
+static int entry_place(struct volume_index *index, struct volume_entry *e)
 {
     const struct volume *v = entry_volume(e);
 
     assert(!e->is_held);
     if (v->claim.is_set)
-        return claim_lists_put_entry(&x->lists, e);
-    return entry_is_free(e, v) ? buckets_put_entry(&x->buckets, e) : 0;
+        return claim_lists_put_entry(&index->lists, e);
+    return entry_is_free(e, v) ? buckets_put_entry(&index->buckets, e) : 0;
 }
 
-static void entry_displace(struct volume_index *x, struct volume_entry *e)
+static void entry_displace(struct volume_index *index, struct volume_entry *e)
 {
     if (e->place == PLACE_BUCKET || e->place == PLACE_NODES)
-        buckets_remove_entry(&x->buckets, e);
+        buckets_remove_entry(&index->buckets, e);
     else if (e->place == PLACE_LIST)
-        claim_lists_remove_entry(&x->lists, e);
+        claim_lists_remove_entry(&index->lists, e);
 }
 
-/* The entry's place is the one for this volume too, which has its name. */
-static bool entry_stays(const struct volume_index *x, const struct volume_entry *e, const struct volume *v)
+/* Whether the entry keeps its place with this version of its volume. */
+static bool entry_stays(const struct volume_index *index, const struct volume_entry *e,
+                        const struct volume *v)
 {
     if (e->is_held)
         return true;
-    switch ((enum place)e->place) {
+    switch ((enum index_place)e->place) {
     case PLACE_NONE:
         return !v->claim.is_set && !entry_is_free(e, v);
     case PLACE_BUCKET:
@@ -85,69 +87,70 @@ static bool entry_stays(const struct volume_index *x, const struct volume_entry 
     case PLACE_NODES:
         return false;
     case PLACE_LIST:
-        return e->in.list != x->lists.unplaced && claim_list_is_for(e->in.list, &v->claim);
+        return e->in.list != index->lists.unplaced && claim_list_is_for(e->in.list, &v->claim);
     }
     assert(!"a place");
     return false;
 }
 
-static void entry_free(struct volume_index *x, struct volume_entry *e)
+static void entry_free(struct volume_index *index, struct volume_entry *e)
 {
-    entry_displace(x, e);
+    entry_displace(index, e);
     (void)object_unref(e->object);
     free(e);
 }
 
 /* Memory may be available again: tries to place the unplaced entries. */
-static void retry_unplaced(struct volume_index *x)
+static void retry_unplaced(struct volume_index *index)
 {
     struct volume_entry *e;
     int r = 0;
 
-    while (r == 0 && (e = x->lists.unplaced->head)) {
-        claim_lists_remove_entry(&x->lists, e);
-        r = entry_place(x, e);
+    while (r == 0 && (e = index->lists.unplaced->head)) {
+        claim_lists_remove_entry(&index->lists, e);
+        r = entry_place(index, e);
         if (r < 0)
-            claim_lists_put_unplaced(&x->lists, e);
+            claim_lists_put_unplaced(&index->lists, e);
     }
 }
 
-struct volume_index *volume_index_free(struct volume_index *x)
+struct volume_index *volume_index_free(struct volume_index *index)
 {
     struct volume_entry *e;
 
-    if (!x)
+    if (!index)
         return NULL;
-    for (size_t at = 0; (e = map_next(&x->by_name, &at, /* ret_key= */ NULL));)
-        entry_free(x, e);
-    buckets_done(&x->buckets);
-    claim_lists_done(&x->lists);
-    map_done(&x->by_name);
-    free(x);
+    for (size_t at = 0; (e = map_next(&index->by_name, &at, /* ret_key= */ NULL));)
+        entry_free(index, e);
+    buckets_done(&index->buckets);
+    claim_lists_done(&index->lists);
+    map_done(&index->by_name);
+    free(index);
     return NULL;
 }
 
-/* --- Volumes come and go --- */
+/* --- Adding and removing volumes --- */
 
-/* Another object in the place of the present one. */
-static void entry_exchange(struct volume_index *x, struct volume_entry *e, const struct volume *v)
+/* Replaces the object of an entry that keeps its place. */
+static void entry_exchange(struct volume_index *index, struct volume_entry *e, const struct volume *v)
 {
     struct object *old = e->object;
     int r;
 
-    x->with_modes[volume_group(entry_volume(e))]--;
-    x->with_modes[volume_group(v)]++;
+    assert(index->with_modes[volume_group(entry_volume(e))] > 0);
+    index->with_modes[volume_group(entry_volume(e))]--;
+    index->with_modes[volume_group(v)]++;
     if (e->place == PLACE_BUCKET)
         buckets_exchange_volume(e, v);
     e->object = object_ref(&v->obj);
-    r = map_put(&x->by_name, str_of(v->obj.name), e, /* ret_old= */ NULL);
-    assert(r == 0); /* the key is there, and now lives in the new object */
+    r = map_put(&index->by_name, str_of(v->obj.name), e, /* ret_old= */ NULL);
+    assert(r == 0); /* the key exists; from here on its text is the new object's */
     (void)r;
     (void)object_unref(old);
 }
 
-/* A new entry instead of the present one, or the first of its name. */
-static int entry_add(struct volume_index *x, const struct volume *v, bool is_expected)
+/* Replaces the entry of that name, or adds the first one. */
+static int entry_add(struct volume_index *index, const struct volume *v, bool is_expected)
 {
     struct volume_entry *e = calloc(1, sizeof *e);
     void *old = NULL;
@@ -157,100 +160,108 @@ static int entry_add(struct volume_index *x, const struct volume *v, bool is_exp
         return -ERR_NO_MEMORY;
     e->object = object_ref(&v->obj);
     e->is_expected = is_expected;
-    r = entry_place(x, e);
+    r = entry_place(index, e);
     if (r == 0)
-        r = map_put(&x->by_name, str_of(v->obj.name), e, &old);
+        r = map_put(&index->by_name, str_of(v->obj.name), e, &old);
     if (r < 0) {
-        entry_free(x, e);
+        entry_free(index, e);
         return r;
     }
-    x->with_modes[volume_group(v)]++;
+    index->with_modes[volume_group(v)]++;
     if (old) {
-        x->with_modes[volume_group(entry_volume(old))]--;
-        entry_free(x, old);
+        index->with_modes[volume_group(entry_volume(old))]--;
+        entry_free(index, old);
     }
     return 0;
 }
 
-/* Of an index by node: only free volumes are in it. */
-static int put_if_free(struct volume_index *x, const struct volume *v)
-{
-    volume_index_remove(x, v->obj.name);
-    return volume_is_unclaimed(v) && v->phase == VOLUME_AVAILABLE ? entry_add(x, v, /* is_expected= */ false)
-                                                                  : 0;
-}
-
-int volume_index_put(struct volume_index *x, const struct volume *v, struct error *err)
+int volume_index_put(struct volume_index *index, const struct volume *v, struct error *err)
 {
     struct volume_entry *e;
 
-    if (x->buckets.is_by_node)
-        return put_if_free(x, v) < 0 ? error_no_memory(err) : 0;
-    e = map_get(&x->by_name, str_of(v->obj.name));
+    assert(v->obj.kind->kind == KIND_VOLUME);
+    index->changes++;
+    if (index->buckets.is_by_node) { /* it has only free volumes */
+        volume_index_remove(index, v->obj.name);
+        return volume_is_unclaimed(v) && v->phase == VOLUME_AVAILABLE &&
+                       entry_add(index, v, /* is_expected= */ false) < 0
+                   ? error_no_memory(err)
+                   : 0;
+    }
+    e = map_get(&index->by_name, str_of(v->obj.name));
 
-    if (e && entry_stays(x, e, v))
-        entry_exchange(x, e, v);
-    else if (entry_add(x, v, e && e->is_expected) < 0)
+    if (e && entry_stays(index, e, v))
+        entry_exchange(index, e, v);
+    else if (entry_add(index, v, e && e->is_expected) < 0)
         return error_no_memory(err);
-    retry_unplaced(x);
+    retry_unplaced(index);
     return 0;
 }
 
-void volume_index_remove(struct volume_index *x, const char *name)
+void volume_index_remove(struct volume_index *index, const char *name)
 {
-    struct volume_entry *e = map_remove(&x->by_name, str_of(name));
+    struct volume_entry *e = map_remove(&index->by_name, str_of(name));
 
+    index->changes++;
     if (!e)
         return;
-    x->with_modes[volume_group(entry_volume(e))]--;
-    entry_free(x, e);
-    retry_unplaced(x);
+    assert(index->with_modes[volume_group(entry_volume(e))] > 0);
+    if (!MUTANT("index-miscounts-modes"))
+        index->with_modes[volume_group(entry_volume(e))]--;
+    entry_free(index, e);
+    retry_unplaced(index);
 }
 
-const struct volume *volume_index_get(const struct volume_index *x, const char *name)
+const struct volume *volume_index_get(const struct volume_index *index, const char *name)
 {
-    const struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    const struct volume_entry *e = map_get(&index->by_name, str_of(name));
 
     return e ? entry_volume(e) : NULL;
 }
 
-size_t volume_index_count(const struct volume_index *x)
+uint64_t volume_index_changes(const struct volume_index *index)
 {
-    return x->by_name.count;
+    return index->changes;
 }
 
-size_t volume_index_free_count(const struct volume_index *x)
+size_t volume_index_count(const struct volume_index *index)
 {
-    return x->buckets.count;
+    return index->by_name.count;
 }
 
-const struct volume *volume_index_get_free(const struct volume_index *x, const char *name)
+size_t volume_index_free_count(const struct volume_index *index)
 {
-    const struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    return index->buckets.count;
+}
+
+const struct volume *volume_index_get_free(const struct volume_index *index, const char *name)
+{
+    const struct volume_entry *e = map_get(&index->by_name, str_of(name));
 
     return e && (e->place == PLACE_BUCKET || e->place == PLACE_NODES) ? entry_volume(e) : NULL;
 }
 
-/* Moves it to the place where it belongs by now. Without memory it becomes unplaced. */
-static void entry_replace(struct volume_index *x, struct volume_entry *e)
+/* Moves the entry to the place where it belongs now. Without memory it becomes unplaced. */
+static void entry_replace(struct volume_index *index, struct volume_entry *e)
 {
-    entry_displace(x, e);
-    if (entry_place(x, e) < 0)
-        claim_lists_put_unplaced(&x->lists, e);
+    entry_displace(index, e);
+    if (entry_place(index, e) < 0)
+        claim_lists_put_unplaced(&index->lists, e);
     else
-        retry_unplaced(x);
+        retry_unplaced(index);
 }
 
-void volume_index_expect(struct volume_index *x, const char *name, bool is_expected)
+void volume_index_expect(struct volume_index *index, const char *name, bool is_expected)
 {
-    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    struct volume_entry *e = map_get(&index->by_name, str_of(name));
 
-    assert(!x->buckets.is_by_node);
+    assert(!index->buckets.is_by_node);
+    index->changes++;
     if (!e || e->is_expected == is_expected)
         return;
     e->is_expected = is_expected;
-    if (!e->is_held && !entry_stays(x, e, entry_volume(e)))
-        entry_replace(x, e);
+    if (!e->is_held && !entry_stays(index, e, entry_volume(e)))
+        entry_replace(index, e);
 }
 
 /* --- Holds --- */
@@ -260,35 +271,38 @@ static bool entry_is_held_for(const struct volume_entry *e, const char *claim_ui
     return e->is_held && str_is((struct str){ e->in.list->key, e->in.list->key_len }, claim_uid);
 }
 
-int volume_index_hold(struct volume_index *x, const char *name, const char *claim_uid)
+int volume_index_hold(struct volume_index *index, const char *name, const char *claim_uid)
 {
-    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    struct volume_entry *e = map_get(&index->by_name, str_of(name));
     int r;
 
-    assert(!x->buckets.is_by_node);
+    assert(!index->buckets.is_by_node && claim_uid[0] != '\0');
+    index->changes++;
     if (!e)
         return -ERR_NOT_FOUND;
     if (e->is_held)
         return entry_is_held_for(e, claim_uid) ? 0 : -ERR_BUSY;
-    r = claim_lists_move_entry(&x->lists, &x->buckets, e, str_of(claim_uid));
+    r = claim_lists_move_entry(&index->lists, &index->buckets, e, str_of(claim_uid));
     if (r == 0)
         e->is_held = true;
     return r;
 }
 
-void volume_index_release(struct volume_index *x, const char *name, const char *claim_uid)
+void volume_index_release(struct volume_index *index, const char *name, const char *claim_uid)
 {
-    struct volume_entry *e = map_get(&x->by_name, str_of(name));
+    struct volume_entry *e = map_get(&index->by_name, str_of(name));
 
+    assert(!index->buckets.is_by_node);
+    index->changes++;
     if (!e || !e->is_held || (claim_uid && !entry_is_held_for(e, claim_uid)))
         return;
     e->is_held = false;
-    entry_replace(x, e);
+    entry_replace(index, e);
 }
 
 /* --- The search --- */
 
-/* The earlier group; in one group those reserved by uid, then by name. b may be nothing. */
+/* The earlier group; within one group volumes reserved by uid, then by name. b may be empty. */
 static bool is_better(const struct pick *a, const struct pick *b)
 {
     if (!b->v)
@@ -300,7 +314,7 @@ static bool is_better(const struct pick *a, const struct pick *b)
     return strcmp(a->v->obj.name, b->v->obj.name) < 0;
 }
 
-/* Looks through what is listed under the claim's uid, or under its name. */
+/* Searches the volumes listed under the claim's uid, or under its name. */
 static void pick_listed(const struct claim_list *list, const struct claim *c, bool is_by_uid,
                         struct pick *best)
 {
@@ -308,75 +322,70 @@ static void pick_listed(const struct claim_list *list, const struct claim *c, bo
         const struct match_options o = { .is_assumed = e->is_held };
         const struct volume *v = entry_volume(e);
         struct pick p = { v, volume_group(v), e->is_held || v->claim.uid[0] != '\0' };
-        if (e->is_held && !is_by_uid) /* for a uid that reads like this name */
+        if (e->is_held && !is_by_uid) /* held for a uid with the text of this name */
             continue;
         if (match_volume(v, c, &o) == REJECT_NONE && is_better(&p, best))
             *best = p;
     }
 }
 
-/* Where the claim's own volumes are listed. Most claims have none, and among many lists that takes two lines
- * of memory that are in no cache: they are asked for early, together, and looked at when they have come. */
+/* Where the claim's own volumes are listed. Most claims have none. With many lists each lookup reads two
+ * cache lines that are not cached: both are prefetched early and read later. */
 struct reserved {
     struct index_key name;
     uint32_t by_uid, by_name;
 };
 
-static int reserved_prefetch_lists(const struct volume_index *x, const struct claim *c, struct reserved *k)
+static int reserved_prefetch_lists(const struct volume_index *index, const struct claim *c,
+                                   struct reserved *k)
 {
     size_t ns_len = strlen(c->obj.ns), name_len = strlen(c->obj.name);
 
-    k->by_uid = map_prefetch(&x->lists.by_key, str_of(c->obj.uid));
+    k->by_uid = map_prefetch(&index->lists.by_key, str_of(c->obj.uid));
     index_key_begin(&k->name, ns_len + 1 + name_len);
     buf_add(&k->name.text, c->obj.ns, ns_len);
     buf_add_char(&k->name.text, '/');
     buf_add(&k->name.text, c->obj.name, name_len);
-    k->by_name = map_prefetch(&x->lists.by_key, buf_str(&k->name.text));
+    k->by_name = map_prefetch(&index->lists.by_key, buf_str(&k->name.text));
     return -(int)k->name.text.failed;
 }
 
-static struct pick pick_reserved(const struct volume_index *x, const struct claim *c,
-                                 const struct reserved *k)
-{
-    const struct map *lists = &x->lists.by_key;
-    struct pick best = { .group = GROUPS_COUNT };
-
-    pick_listed(map_get_fetched(lists, str_of(c->obj.uid), k->by_uid), c, /* is_by_uid= */ true, &best);
-    pick_listed(map_get_fetched(lists, buf_str(&k->name.text), k->by_name), c, /* is_by_uid= */ false, &best);
-    return best;
-}
-
-/* There is a volume, free or not, with all the modes that the claim asks for. */
-static bool has_group_for(const struct volume_index *x, const struct claim *c)
+/* Some volume, free or not, has all the modes that the claim requests. */
+static bool has_group_for(const struct volume_index *index, const struct claim *c)
 {
     for (unsigned i = 0; i < GROUPS_COUNT; i++)
-        if (x->with_modes[i] > 0 && group_suits(i, c))
+        if (index->with_modes[i] > 0 && group_suits(i, c))
             return true;
     return false;
 }
 
-int volume_index_match(const struct volume_index *x, const struct claim *c, const struct match_options *o,
+int volume_index_match(const struct volume_index *index, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
 {
     struct reserved reserved;
     const struct volume *plain = NULL;
     const struct volume_bucket *bucket = NULL;
+    const struct map *lists = &index->lists.by_key;
     struct pick best = { .group = GROUPS_COUNT };
     int r;
 
-    assert(!x->buckets.is_by_node);
-    if (c->selector && c->selector->error && has_group_for(x, c))
+    assert(!index->buckets.is_by_node);
+    if (c->selector && c->selector->error && has_group_for(index, c))
         return error_set(err, ERR_INVALID, "error creating internal label selector for claim: %s/%s: %s",
                          c->obj.ns, c->obj.name, c->selector->error);
-    r = reserved_prefetch_lists(x, c, &reserved);
-    if (r == 0 && !o->is_delayed && !c->source) /* no free volume is filled as it asks */
-        r = buckets_get_for_claim(&x->buckets, c, &bucket);
-    if (r == 0)
-        best = pick_reserved(x, c, &reserved);
+    r = reserved_prefetch_lists(index, c, &reserved);
+    if (r == 0 && !o->is_delayed && !c->source) /* no free volume is filled from a data source */
+        r = buckets_get_for_claim(&index->buckets, c, &bucket);
+    if (r == 0) {
+        pick_listed(map_get_fetched(lists, str_of(c->obj.uid), reserved.by_uid), c, /* is_by_uid= */ true,
+                    &best);
+        pick_listed(map_get_fetched(lists, buf_str(&reserved.name.text), reserved.by_name), c,
+                    /* is_by_uid= */ false, &best);
+    }
     index_key_done(&reserved.name);
     if (r < 0)
         return error_no_memory(err);
-    /* In the same group a reserved volume comes before all others; in an earlier one any will do. */
+    /* Within one group a reserved volume precedes all others; in an earlier group any volume is better. */
     if (bucket)
         plain = bucket_find_volume(bucket, c, o, best.group);
     *ret = plain ? plain : best.v;

@@ -1,3 +1,7 @@
+/* The rules by which a volume can serve a claim, in a fixed order, and the texts of events about them.
+ *
+ * Every function is pure and depends only on the two objects and the options. A rule costs a comparison,
+ * except the label selector and the node affinity. */
 #include "volumes/match.h"
 
 #include <assert.h>
@@ -23,7 +27,7 @@ const char *const reject_names[] = {
 };
 static_assert(ARRAY_LEN(reject_names) == REJECT_COUNT, "name every reason");
 
-/* What the API's events say of a volume that a claim named. */
+/* Texts of the events about a volume that a claim names. */
 static const char *const named_texts[REJECT_COUNT] = {
     [REJECT_DELETING] = "the volume is marked for deletion",
     [REJECT_SIZE] = "requested PV is too small",
@@ -38,7 +42,7 @@ unsigned volume_mode_mask(const struct volume *v)
     return v->modes & (ACCESS_UNKNOWN - 1U);
 }
 
-/* Every mode that is asked for is there. An unknown one never is. */
+/* The volume has every requested mode. Unknown modes are never satisfied. */
 static bool has_modes(const struct volume *v, const struct claim *c)
 {
     return (c->modes & ~volume_mode_mask(v)) == 0;
@@ -54,7 +58,7 @@ static bool selector_matches(const struct volume *v, const struct claim *c)
 
 static bool is_reachable(const struct volume *v, const struct kvs *node_labels)
 {
-    struct error ignored; /* an affinity that is wrong is one that does not match */
+    struct error ignored; /* an invalid affinity does not match */
 
     return !node_labels ||
            node_affinity_check(v->affinity, node_labels->items, node_labels->count, &ignored) == 0;
@@ -73,15 +77,15 @@ static bool is_reserved(const struct volume *v, const struct claim *c, const str
     return o->is_assumed || (v->claim.is_set && volume_is_for(v, c));
 }
 
-/* One rule, the others aside. */
-static inline bool refuses(enum reject rule, bool reserved, const struct volume *v, const struct claim *c,
-                           const struct match_options *o)
+/* Whether this rule rejects the volume; ignores all other rules. */
+static inline bool rule_rejects_volume(enum reject rule, bool reserved, const struct volume *v,
+                                       const struct claim *c, const struct match_options *o)
 {
     switch (rule) {
     case REJECT_TAKEN:
         return v->claim.is_set && !volume_is_for(v, c);
     case REJECT_SIZE:
-        return quantity_cmp(&v->capacity, &c->request) < 0; /* a size that is missing is 0 */
+        return quantity_cmp(&v->capacity, &c->request) < 0; /* a missing size is 0 */
     case REJECT_VOLUME_MODE:
         return v->mode != c->mode;
     case REJECT_ATTRIBUTES_CLASS:
@@ -116,7 +120,7 @@ enum reject match_volume(const struct volume *v, const struct claim *c, const st
     bool reserved = is_reserved(v, c, o);
 
     for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
-        if (refuses((enum reject)rule, reserved, v, c, o))
+        if (rule_rejects_volume((enum reject)rule, reserved, v, c, o))
             return (enum reject)rule;
     return REJECT_NONE;
 }
@@ -127,7 +131,7 @@ unsigned match_refusals(const struct volume *v, const struct claim *c, const str
     unsigned refused = 0;
 
     for (unsigned rule = REJECT_NONE + 1; rule < REJECT_COUNT; rule++)
-        if (refuses((enum reject)rule, reserved, v, c, o))
+        if (rule_rejects_volume((enum reject)rule, reserved, v, c, o))
             refused |= 1U << rule;
     return refused;
 }

@@ -1,26 +1,20 @@
-/* What a rule of matching has against a volume, in a few words. */
+/* Describes in a few words why a rule of match.h rejects a volume. `berth why` and `berth check` print these
+ * texts. */
 #include "volumes/match.h"
 
 #include <assert.h>
 
 static void add_taken(const struct volume *v, struct buf *out)
 {
-    const char *how = v->phase == VOLUME_BOUND ? "bound to" : "kept for";
+    const char *how = v->phase == VOLUME_BOUND ? "bound to" : "reserved for";
 
     if (v->phase == VOLUME_RELEASED)
-        buf_addf(out, "Released: its data is the former claim's, %s/%s", v->claim.ns, v->claim.name);
+        buf_addf(out, "Released: still has the data of its former claim %s/%s", v->claim.ns, v->claim.name);
     else if (v->phase == VOLUME_FAILED)
-        buf_addf(out, "Failed: reclaiming it from %s/%s did not work%s%s", v->claim.ns, v->claim.name,
+        buf_addf(out, "Failed: cannot reclaim it from %s/%s%s%s", v->claim.ns, v->claim.name,
                  v->message[0] ? ": " : "", v->message);
     else
         buf_addf(out, "%s %s/%s", how, v->claim.ns, v->claim.name);
-}
-
-static void add_phase(const struct volume *v, struct buf *out)
-{
-    const char *phase = volume_phase_name((enum volume_phase)v->phase);
-
-    buf_addf(out, "%s%s%s", phase[0] ? phase : "has no phase yet", v->message[0] ? ": " : "", v->message);
 }
 
 static void add_modes(unsigned modes, struct buf *out)
@@ -36,7 +30,7 @@ static void add_modes(unsigned modes, struct buf *out)
         buf_add_cstr(out, "no mode");
 }
 
-/* The requirements that do not hold; or why there are none to ask. */
+/* Adds the requirements that do not match, or the error of a selector that cannot be evaluated. */
 static void add_selector(const struct volume *v, const struct claim *c, struct buf *out)
 {
     unsigned count = 0;
@@ -58,13 +52,19 @@ static void add_selector(const struct volume *v, const struct claim *c, struct b
     }
 }
 
-static const char *or_none(const char *name)
+/* The two names differ. */
+static void add_classes(const char *what, const char *of_volume, const char *of_claim, struct buf *out)
 {
-    return name[0] ? name : "(none)";
+    if (!of_volume[0])
+        buf_addf(out, "volume has no %s, claim has %s", what, of_claim);
+    else
+        buf_addf(out, "volume has %s %s, claim has %s", what, of_volume, of_claim[0] ? of_claim : "none");
 }
 
 void match_words(enum reject rule, const struct volume *v, const struct claim *c, struct buf *out)
 {
+    const char *phase = volume_phase_name((enum volume_phase)v->phase);
+
     switch (rule) {
     case REJECT_TAKEN:
         add_taken(v, out);
@@ -79,8 +79,7 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         buf_addf(out, "%s, %s asked", volume_mode_names[v->mode], volume_mode_names[c->mode]);
         break;
     case REJECT_ATTRIBUTES_CLASS:
-        buf_addf(out, "attributes class %s \u2260 %s", or_none(v->attributes_class),
-                 or_none(c->attributes_class));
+        add_classes("attributes class", v->attributes_class, c->attributes_class, out);
         break;
     case REJECT_DELETING:
         buf_add_cstr(out, "is being deleted");
@@ -89,20 +88,20 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         buf_add_cstr(out, "free, but its class waits for a pod that uses the claim");
         break;
     case REJECT_DATA_SOURCE:
-        buf_addf(out, "does not name the claim, which is to be filled from %s %s", c->source->kind,
+        buf_addf(out, "does not name the claim, which has data source %s %s", c->source->kind,
                  c->source->name);
         break;
     case REJECT_AWAITS_CLASS:
         buf_addf(out, "has node affinity, and class %s does not exist yet", c->class);
         break;
     case REJECT_PHASE:
-        add_phase(v, out);
+        buf_addf(out, "%s%s%s", phase[0] ? phase : "has no phase yet", v->message[0] ? ": " : "", v->message);
         break;
     case REJECT_SELECTOR:
         add_selector(v, c, out);
         break;
     case REJECT_CLASS:
-        buf_addf(out, "class %s \u2260 %s", or_none(v->class), or_none(c->class));
+        add_classes("class", v->class, c->class, out);
         break;
     case REJECT_NODE:
         buf_add_cstr(out, "not reachable from the node");
@@ -115,6 +114,6 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
         break;
     case REJECT_NONE:
     case REJECT_COUNT:
-        assert(!"a rule that refuses");
+        assert(!"a rule that rejects");
     }
 }

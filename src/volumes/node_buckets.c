@@ -1,10 +1,10 @@
-/* The node dimension of the index: free volumes by the label values of the nodes that can reach them.
+/* Free volumes by the label values of the nodes that can reach them, for searches on one node.
  *
  * A volume is tied when every term of its node affinity names values of a label, such as
  * kubernetes.io/hostname In [n1]: a node that reaches it has one of these values. It is in one node bucket
- * for each value, ordered by size and name, and in no map of its bucket's own. Every other volume is in those
- * maps and is looked at for every node. A node bucket only leaves out volumes that the node cannot reach;
- * what is found in it is still subject to all rules (match.h). */
+ * per value, ordered by size and name, and in no map of its bucket. Every other volume is in those maps and
+ * is checked for every node. A node bucket only leaves out volumes that the node cannot reach; all rules
+ * (match.h) still apply to the volumes found in it. */
 #include "volumes/index_int.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "volumes/index.h"
 
-/* A volume with more ties than this counts as not tied. */
+/* A volume with more ties than this is treated as not tied. */
 #define TIES_MAX 64
 
 /* Tied volumes of one bucket under one label value. */
@@ -24,7 +24,7 @@ struct node_bucket {
     char key[]; /* the bucket's id, the position of the label's key, the value */
 };
 
-/* Where a tied volume is. */
+/* The node buckets that have a tied volume. */
 struct volume_ties {
     struct volume_bucket *bucket;
     size_t count;
@@ -200,7 +200,7 @@ struct volume_bucket *node_buckets_remove_entry(struct volume_buckets *s, struct
 
 /* --- The search --- */
 
-/* What a search on a node asks of each volume that is large enough. */
+/* State of a search on a node. */
 struct node_search {
     const struct claim *claim;
     struct match_options options;
@@ -210,25 +210,26 @@ struct node_search {
     const struct volume *best;
 };
 
-/* Takes the first of the map that may be had, if it is better than what was found before. */
-static void search_map(struct node_search *x, const struct omap *map)
+/* Takes the first suitable volume of the map, if it is better than the best one so far. */
+static void search_map(struct node_search *search, const struct omap *map)
 {
     struct omap_cursor at;
 
-    for (struct volume_entry *e = omap_lower_bound(map, x->rank, /* key= */ NULL, &at); e;
+    for (struct volume_entry *e = omap_lower_bound(map, search->rank, /* key= */ NULL, &at); e;
          e = omap_next(&at)) {
         const struct volume *v = entry_volume(e);
 
-        if (x->best && volume_cmp_size_name(v, x->best) >= 0)
+        if (search->best && volume_cmp_size_name(v, search->best) >= 0)
             return;
-        if (!x->is_taken(x->ctx, v) && match_volume(v, x->claim, &x->options) == REJECT_NONE) {
-            x->best = v;
+        if (!search->is_taken(search->ctx, v) &&
+            match_volume(v, search->claim, &search->options) == REJECT_NONE) {
+            search->best = v;
             return;
         }
     }
 }
 
-const struct volume *volume_index_find_on_node(const struct volume_index *x, const struct claim *c,
+const struct volume *volume_index_find_on_node(const struct volume_index *index, const struct claim *c,
                                                const struct kvs *node_labels, volume_is_taken_fn *is_taken,
                                                void *ctx)
 {
@@ -239,15 +240,16 @@ const struct volume *volume_index_find_on_node(const struct volume_index *x, con
                                   .ctx = ctx };
     const struct volume_bucket *bucket = NULL;
 
-    assert(x->buckets.is_by_node);
-    if (buckets_get_for_claim(&x->buckets, c, &bucket) < 0 || !bucket)
+    assert(index->buckets.is_by_node);
+    if (buckets_get_for_claim(&index->buckets, c, &bucket) < 0 || !bucket)
         return NULL;
     for (unsigned i = 0; i < GROUPS_COUNT; i++)
         if (bucket->groups[i].count > 0 && group_suits(i, c))
             search_map(&search, &bucket->groups[i]);
     for (size_t i = 0; i < bucket->labels.count; i++) {
         const char *value = kv_get(node_labels->items, node_labels->count, bucket->labels.items[i]);
-        const struct node_bucket *b = value ? node_bucket_get(&x->buckets, bucket, (uint32_t)i, value) : NULL;
+        const struct node_bucket *b =
+            value ? node_bucket_get(&index->buckets, bucket, (uint32_t)i, value) : NULL;
 
         if (b)
             search_map(&search, &b->by_size);

@@ -1,41 +1,41 @@
-/* The volumes that a claim could have: each with the first rule that refuses it, and the one that is nearest.
+/* The volumes that could serve a claim: each with the first rule that refuses it, and the closest one.
  *
- * The verdict on a volume is match_volume()'s, which is what the binder asks. Costs a look at every volume,
- * in slices; words are made only for examples. */
+ * match_volume() decides, as it does for the binder. Costs one look per volume, in slices; only examples get
+ * a text. */
 #ifndef BERTH_WHY_CANDIDATES_H
 #define BERTH_WHY_CANDIDATES_H
 
 #include "volumes/match.h"
-#include "why/world.h"
+#include "why/why_world.h"
 
 struct candidates {
     size_t total;
-    size_t of_class; /* those of the claim's class */
-    /* The one that the fewest rules refuse; NULL when there is no volume. */
+    size_t of_class; /* volumes of the claim's class */
+    /* The volume that the fewest rules refuse; NULL when no volume exists. */
     const struct volume *nearest;
-    unsigned refusals; /* bits 1 << REJECT_* of the nearest; 0: it fits */
+    unsigned refusals; /* bits 1 << REJECT_* of the closest; 0: it fits */
     enum reject first;
-    int distance; /* of the nearest: how far it is from serving */
+    int distance; /* of the closest: lower is closer */
 };
 
-/* Counts every volume in the report. Of the options is_delayed and awaits_class count. Before the walk over
- * all volumes is done (walk.h) there is nothing. */
-void why_add_candidates(const struct why_world *w, struct report *r, const struct claim *c,
+/* Counts every volume in the report. Of the options only is_delayed and awaits_class are used. Empty until
+ * the walk over all volumes is done (why_walk.h). */
+void why_add_candidates(const struct why_world *w, struct why_report *r, const struct claim *c,
                         const struct match_options *options, struct candidates *ret);
 
-/* What stands between the nearest and the claim. */
+/* Why the closest volume does not serve the claim. */
 enum candidate_obstacle {
-    OBSTACLE_RULE,     /* the one rule that refuses it, x->first */
-    OBSTACLE_SEVERAL,  /* rules */
-    OBSTACLE_RELEASED, /* its claim is gone */
-    OBSTACLE_FAILED,   /* the same, and reclaiming it failed */
-    OBSTACLE_KEPT,     /* for another claim */
+    OBSTACLE_RULE,     /* one rule, x->first */
+    OBSTACLE_SEVERAL,  /* several rules */
+    OBSTACLE_RELEASED, /* its claim was deleted */
+    OBSTACLE_FAILED,   /* its claim was deleted, and reclaiming it failed */
+    OBSTACLE_KEPT,     /* reserved for another claim */
     OBSTACLE_COUNT,
 };
-enum candidate_obstacle candidates_obstacle(const struct candidates *x);
-/* The same as the code of a cause: "taken", "released", "too-small"; "no-match" for several rules. */
-const char *candidates_cause(const struct candidates *x);
-/* All that is wrong with the nearest: "5Gi < 8Gi asked, class fast ≠ standard". */
-void candidates_words(const struct candidates *x, const struct claim *c, struct buf *out);
+enum candidate_obstacle candidates_obstacle(const struct candidates *found);
+/* The code of the cause: "taken", "released", "too-small"; "no-match" for several rules. */
+const char *candidates_cause(const struct candidates *found);
+/* Every refusal of the closest: "5Gi < 8Gi asked, volume has class fast, claim has standard". */
+void candidates_words(const struct candidates *found, const struct claim *c, struct buf *out);
 
 #endif

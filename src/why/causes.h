@@ -1,4 +1,4 @@
-/* Explanations in one sentence, for answers about many objects (check, tree). */
+/* One-sentence explanations, for commands that show many objects (check, tree). */
 #ifndef BERTH_WHY_CAUSES_H
 #define BERTH_WHY_CAUSES_H
 
@@ -13,12 +13,12 @@ struct cause {
 };
 
 struct causes {
-    /* False when it is not known. */
+    /* False when the cause is not known. */
     bool (*find)(void *ctx, const struct object *o, struct cause *ret);
     void *ctx;
 };
 
-/* causes: NULL when nobody explains. */
+/* causes: NULL when explanations are not available. */
 static inline bool causes_find(const struct causes *causes, const struct object *o, struct cause *ret)
 {
     return causes && causes->find(causes->ctx, o, ret);

@@ -1,11 +1,11 @@
-/* What is found, how it is put, and all rules in a row. */
+/* The findings of `berth check`: adding, sorting and writing them, and the list of all rules. */
 #include "why/check.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of an object's finalizers. */
+/* Finalizers named per object. */
 #define FINALIZERS_MAX 5
 
 const char *const severity_names[] = {
@@ -13,23 +13,23 @@ const char *const severity_names[] = {
     [SEVERITY_WARNING] = "warning",
     [SEVERITY_HINT] = "hint",
 };
-/* What people type for a kind. */
+/* The short type names that users type. */
 static const char *const words[KIND_COUNT] = {
     [KIND_CLASS] = "sc", [KIND_VOLUME] = "pv", [KIND_CLAIM] = "pvc",
     [KIND_POD] = "pod",  [KIND_NODE] = "node", [KIND_ATTACHMENT] = "volumeattachment",
 };
 static_assert(ARRAY_LEN(severity_names) == SEVERITY_COUNT, "name every severity");
 
-void checkup_done(struct checkup *x)
+void checkup_done(struct checkup *checkup)
 {
-    vec_done(&x->findings);
-    vec_done(&x->hosts);
-    arena_done(&x->texts);
+    vec_done(&checkup->findings);
+    vec_done(&checkup->hosts);
+    arena_done(&checkup->texts);
 }
 
-/* --- Finding --- */
+/* --- Adding findings --- */
 
-void finding_write_object(const struct finding *f, struct buf *out)
+void finding_write_object(const struct check_finding *f, struct buf *out)
 {
     buf_add_cstr(out, words[f->kind]);
     if (f->name[0])
@@ -38,8 +38,8 @@ void finding_write_object(const struct finding *f, struct buf *out)
         buf_addf(out, " -n %s", f->ns);
 }
 
-__attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct finding f, const char *fmt,
-                                                       va_list args)
+__attribute__((format(printf, 3, 0))) static void add_finding(struct checkup *checkup, struct check_finding f,
+                                                              const char *fmt, va_list args)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(65536), advice = BUF_INIT(4096);
 
@@ -49,57 +49,57 @@ __attribute__((format(printf, 3, 0))) static void find(struct checkup *x, struct
         finding_write_object(&f, &advice);
         buf_add_char(&advice, '\'');
     }
-    f.text = arena_dup(&x->texts, buf_str(&text));
-    f.advice = arena_dup(&x->texts, buf_str(&advice));
-    if (!f.text || !f.advice || vec_push(&x->findings, f) < 0)
-        x->is_out_of_memory = true;
+    f.text = arena_dup(&checkup->texts, buf_str(&text));
+    f.advice = arena_dup(&checkup->texts, buf_str(&advice));
+    if (!f.text || !f.advice || vec_push(&checkup->findings, f) < 0)
+        checkup->is_out_of_memory = true;
 }
 
-void check_find(struct checkup *x, enum severity severity, const char *rule, const struct object *about,
+void check_find(struct checkup *checkup, enum severity severity, const char *rule, const struct object *about,
                 const char *advice, const char *fmt, ...)
 {
-    struct finding f = { severity, rule, about->kind->kind, about->ns, about->name, .advice = advice };
+    struct check_finding f = { severity, rule, about->kind->kind, about->ns, about->name, .advice = advice };
     va_list args;
 
     va_start(args, fmt);
-    find(x, f, fmt, args);
+    add_finding(checkup, f, fmt, args);
     va_end(args);
 }
 
-void check_find_at(struct checkup *x, struct finding where, const char *fmt, ...)
+void check_find_at(struct checkup *checkup, struct check_finding where, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    find(x, where, fmt, args);
+    add_finding(checkup, where, fmt, args);
     va_end(args);
 }
 
-/* --- What rules share --- */
+/* --- Helpers for the rules --- */
 
-int64_t check_age(const struct checkup *x, struct timestamp t)
+int64_t check_age(const struct checkup *checkup, struct timestamp t)
 {
-    int64_t seconds = x->now.seconds - t.seconds;
+    int64_t seconds = checkup->now.seconds - t.seconds;
 
     return timestamp_is_zero(t) || seconds < 0 ? 0 : seconds;
 }
 
-bool check_is_late(const struct checkup *x, struct timestamp since)
+bool check_is_late(const struct checkup *checkup, struct timestamp since)
 {
-    return check_age(x, since) >= x->stuck_seconds;
+    return check_age(checkup, since) >= checkup->stuck_seconds;
 }
 
-const char *check_since(struct checkup *x, struct timestamp t)
+const char *check_since(struct checkup *checkup, struct timestamp t)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(64);
     const char *kept;
 
-    duration_human(check_age(x, t), &text);
-    kept = arena_dup(&x->texts, buf_str(&text));
+    duration_human(check_age(checkup, t), &text);
+    kept = arena_dup(&checkup->texts, buf_str(&text));
     return kept ? kept : "";
 }
 
-/* A driver or node that is missing may still come; that is then its owner's doing. */
+/* A missing driver or node counts, too: its owner has to start it. */
 bool check_is_permanent(const char *code)
 {
     static const char *const codes[] = {
@@ -125,17 +125,14 @@ bool check_is_permanent(const char *code)
         "volume-gone",
     };
 
-    for (size_t i = 0; i < ARRAY_LEN(codes); i++)
-        if (strcmp(code, codes[i]) == 0)
-            return true;
-    return false;
+    return name_index(str_of(code), codes, (int)ARRAY_LEN(codes), -1) >= 0;
 }
 
-static void write_holders(const struct checkup *x, const struct object *o, struct buf *out)
+static void write_blockers(const struct checkup *checkup, const struct object *o, struct buf *out)
 {
     size_t users = 0;
     const struct claim_user *u =
-        o->kind->kind == KIND_CLAIM ? inventory_users(x->all, claim_of(o), &users) : NULL;
+        o->kind->kind == KIND_CLAIM ? inventory_users(checkup->all, claim_of(o), &users) : NULL;
 
     if (o->finalizers.count == 0)
         buf_add_cstr(out, "nothing");
@@ -145,78 +142,76 @@ static void write_holders(const struct checkup *x, const struct object *o, struc
         buf_addf(out, "; pod %s uses it", u->pod->obj.name);
 }
 
-void check_deleting(struct checkup *x, const struct object *o)
+void check_deleting(struct checkup *checkup, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf holders = BUF_INIT(65536);
 
-    if (!o->is_deleting || !check_is_late(x, o->deleted))
+    if (!o->is_deleting || !check_is_late(checkup, o->deleted))
         return;
-    write_holders(x, o, &holders);
-    check_find(x, SEVERITY_WARNING, "deletion-stuck", o, NULL, "has been going for %s, held by %s",
-               check_since(x, o->deleted), buf_cstr(&holders));
+    write_blockers(checkup, o, &holders);
+    check_find(checkup, SEVERITY_WARNING, "deletion-stuck", o, NULL,
+               "has been Terminating for %s, blocked by %s", check_since(checkup, o->deleted),
+               buf_cstr(&holders));
 }
 
 /* --- All rules --- */
 
-static int compare(const void *a, const void *b)
+static int compare_findings(const void *a, const void *b)
 {
-    const struct finding *x = a, *y = b;
-    int order = (int)x->severity - (int)y->severity;
+    const struct check_finding *left = a, *right = b;
+    int order = (int)left->severity - (int)right->severity;
 
     if (order == 0)
-        order = strcmp(x->rule, y->rule);
+        order = strcmp(left->rule, right->rule);
     if (order == 0)
-        order = (int)x->kind - (int)y->kind;
+        order = (int)left->kind - (int)right->kind;
     if (order == 0)
-        order = strcmp(x->ns, y->ns);
+        order = strcmp(left->ns, right->ns);
     if (order == 0)
-        order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->text, y->text);
+        order = strcmp(left->name, right->name);
+    return order ? order : strcmp(left->text, right->text);
 }
 
-/* Several pods tell of the same claim: once is enough. */
-static bool is_twin(const struct finding *a, const struct finding *b)
-{
-    return a->kind == KIND_CLAIM && b->kind == KIND_CLAIM && strcmp(a->rule, b->rule) == 0 &&
-           strcmp(a->ns, b->ns) == 0 && strcmp(a->name, b->name) == 0;
-}
-
-static void put_in_order(struct checkup *x)
+static void put_in_order(struct checkup *checkup)
 {
     size_t kept = 0;
 
-    if (x->findings.count)
-        qsort(x->findings.items, x->findings.count, sizeof *x->findings.items, compare);
-    for (size_t i = 0; i < x->findings.count; i++) {
-        const struct finding *f = &x->findings.items[i];
+    if (checkup->findings.count)
+        qsort(checkup->findings.items, checkup->findings.count, sizeof *checkup->findings.items,
+              compare_findings);
+    for (size_t i = 0; i < checkup->findings.count; i++) {
+        const struct check_finding *f = &checkup->findings.items[i];
+        const struct check_finding *last = kept ? &checkup->findings.items[kept - 1] : NULL;
 
-        if (kept && is_twin(f, &x->findings.items[kept - 1]))
+        /* Several pods report the same claim: one finding is enough. */
+        if (last && f->kind == KIND_CLAIM && last->kind == KIND_CLAIM && strcmp(f->rule, last->rule) == 0 &&
+            strcmp(f->ns, last->ns) == 0 && strcmp(f->name, last->name) == 0)
             continue;
-        x->counts[f->severity]++;
-        x->findings.items[kept++] = *f;
+        checkup->counts[f->severity]++;
+        checkup->findings.items[kept++] = *f;
     }
-    x->findings.count = kept;
+    checkup->findings.count = kept;
 }
 
-int checkup_run(struct checkup *x, struct error *err)
+int checkup_run(struct checkup *checkup, struct error *err)
 {
-    check_classes(x);
-    check_volumes(x);
-    check_claims(x);
-    check_pods(x);
-    check_attachments(x);
-    check_nodes(x);
-    check_usage(x);
-    check_disks(x);
-    if (x->is_out_of_memory)
+    check_classes(checkup);
+    check_volumes(checkup);
+    check_claims(checkup);
+    check_pods(checkup);
+    check_attachments(checkup);
+    check_nodes(checkup);
+    check_usage(checkup);
+    check_disks(checkup);
+    if (checkup->is_out_of_memory)
         return error_no_memory(err);
-    put_in_order(x);
+    put_in_order(checkup);
     return 0;
 }
 
 /* --- As JSON --- */
 
-static json_ref finding_as_json(struct json *d, const struct finding *f)
+static json_ref finding_as_json(struct json *d, const struct check_finding *f)
 {
     json_ref o = json_new_object(d);
 
@@ -232,17 +227,17 @@ static json_ref finding_as_json(struct json *d, const struct finding *f)
     return o;
 }
 
-json_ref checkup_as_json(const struct checkup *x, struct json *d)
+json_ref checkup_as_json(const struct checkup *checkup, struct json *d)
 {
     json_ref root = json_new_object(d), findings = json_new_array(d);
 
-    for (size_t i = 0; i < x->findings.count; i++)
-        json_append(d, findings, finding_as_json(d, &x->findings.items[i]));
-    json_set(d, root, "errors", json_new_int(d, (int64_t)x->counts[SEVERITY_ERROR]));
-    json_set(d, root, "warnings", json_new_int(d, (int64_t)x->counts[SEVERITY_WARNING]));
-    json_set(d, root, "hints", json_new_int(d, (int64_t)x->counts[SEVERITY_HINT]));
-    json_set(d, root, "waitingPods", json_new_int(d, (int64_t)x->waiting_pods));
-    json_set(d, root, "waitingClaims", json_new_int(d, (int64_t)x->waiting_claims));
+    for (size_t i = 0; i < checkup->findings.count; i++)
+        json_append(d, findings, finding_as_json(d, &checkup->findings.items[i]));
+    json_set(d, root, "errors", json_new_int(d, (int64_t)checkup->counts[SEVERITY_ERROR]));
+    json_set(d, root, "warnings", json_new_int(d, (int64_t)checkup->counts[SEVERITY_WARNING]));
+    json_set(d, root, "hints", json_new_int(d, (int64_t)checkup->counts[SEVERITY_HINT]));
+    json_set(d, root, "waitingPods", json_new_int(d, (int64_t)checkup->waiting_pods));
+    json_set(d, root, "waitingClaims", json_new_int(d, (int64_t)checkup->waiting_claims));
     json_set(d, root, "findings", findings);
     return root;
 }

@@ -1,4 +1,4 @@
-/* Claims that are bound and are to grow or change; claims that are to go. */
+/* Explains bound claims that are being expanded or modified, and claims that are being deleted. */
 #include "why/claim.h"
 
 #include <stdio.h>
@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "controllers/expand/expand.h"
 #include "controllers/protect/protect.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "why/users.h"
 
-/* Those who use it, with their nodes: "web-0 (on n1), web-1". Returns how many. */
+/* Pods that use the claim, with their nodes: "web-0 (on n1), web-1". Returns how many. */
 static unsigned add_users(const struct why_world *w, const struct claim *c, struct buf *out)
 {
     struct informer_cursor at;
@@ -36,17 +36,17 @@ static unsigned add_users(const struct why_world *w, const struct claim *c, stru
     return count;
 }
 
-/* --- Growth --- */
+/* --- Expansion --- */
 
 static const char *condition_message(const struct claim *c, const char *type)
 {
-    const struct status_condition *x = condition_get(&c->conditions, type);
+    const struct status_condition *condition = condition_get(&c->conditions, type);
 
-    return x && x->status == CONDITION_TRUE ? x->message : NULL;
+    return condition && condition->status == CONDITION_TRUE ? condition->message : NULL;
 }
 
-/* The last word on growth about an object; false when that was a success, or nothing was said. volume: the
- * one that the event has to name; NULL for any. */
+/* The last event about expanding an object; false when it reports success, or there is none. volume: the
+ * volume that the event has to name; NULL for any. */
 static bool find_failed_growth(const struct why_world *w, const struct object *about, const char *volume,
                                struct why_warning *ret)
 {
@@ -57,7 +57,7 @@ static bool find_failed_growth(const struct why_world *w, const struct object *a
            (!volume || strstr(ret->message, volume));
 }
 
-/* The node records what fails there about the pod for which the volume grows. */
+/* The node records failures in events about the pod for which it expands the volume. */
 static bool find_failure_on_node(const struct why_world *w, const struct claim *c, struct why_warning *ret)
 {
     struct informer_cursor at;
@@ -72,7 +72,7 @@ static bool find_failure_on_node(const struct why_world *w, const struct claim *
     return false;
 }
 
-/* The words of the last failure: of a condition, else of an event. False when there was none. */
+/* The message of the last failure: from a condition, or else from an event. False when there is none. */
 static bool find_failure(const struct why_world *w, const struct claim *c, struct why_warning *ret)
 {
     const char *said = condition_message(c, CLAIM_CONTROLLER_RESIZE_ERROR);
@@ -98,7 +98,7 @@ static bool may_grow(const struct why_world *w, const struct claim *c)
     return o && ((const struct storage_class *)(const void *)o)->allows_expansion;
 }
 
-/* The volume, where its people have to grow it; NULL for any other. */
+/* The volume if it has to be expanded manually; NULL otherwise. */
 static const struct volume *volume_by_hand(const struct why_world *w, const struct claim *c)
 {
     const struct object *o = why_get(w, KIND_VOLUME, "", c->volume_name);
@@ -106,22 +106,22 @@ static const struct volume *volume_by_hand(const struct why_world *w, const stru
     return o && expand_is_by_hand(volume_of(o)) ? volume_of(o) : NULL;
 }
 
-static void explain_by_hand(struct report *r, const struct claim *c, const struct volume *v)
+static void explain_by_hand(struct why_report *r, const struct claim *c, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf asks = BUF_INIT(256);
 
     quantity_format(&c->request, &asks);
-    report_cause(r, "resize-by-hand", "nothing here expands volume %s: %s", v->obj.name,
-                 v->source.kind == SOURCE_NFS ? "the export is its server's"
+    report_cause(r, "resize-by-hand", "volume %s must be expanded manually: %s", v->obj.name,
+                 v->source.kind == SOURCE_NFS ? "the NFS server manages the export"
                                               : "it is a disk or directory of its node");
     report_advise(r,
-                  "Grow what is behind it, then raise the capacity of the volume: berth patch pv %s -p "
-                  "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
+                  "Expand the underlying storage, then raise the capacity of the volume: berth patch pv %s "
+                  "-p '{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'",
                   v->obj.name, buf_cstr(&asks));
-    report_next(r, "nothing, until the capacity of the volume is raised; then the claim follows");
+    report_next(r, "nothing until the capacity of the volume is raised; the claim then follows");
 }
 
-static void explain_growth(const struct why_world *w, struct report *r, const struct claim *c,
+static void explain_growth(const struct why_world *w, struct why_report *r, const struct claim *c,
                            const char *users)
 {
     const struct volume *by_hand = volume_by_hand(w, c);
@@ -131,34 +131,36 @@ static void explain_growth(const struct why_world *w, struct report *r, const st
 
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
         (void)find_failure(w, c, &x);
-        report_cause(r, "resize-infeasible", "it cannot grow that far%s%s", x.message[0] ? ": " : "",
-                     x.message);
-        report_advise(r, "Ask for less, but not for less than it has.");
-        report_next(r, "nothing, until another size is asked for");
+        report_cause(r, "resize-infeasible", "it cannot be expanded to that size%s%s",
+                     x.message[0] ? ": " : "", x.message);
+        report_advise(r, "Request less, but not less than it has now.");
+        report_next(r, "nothing until another size is requested");
     } else if (find_failure(w, c, &x)) {
-        report_cause(r, "resize-failed", "growing it fails: %s", x.message);
-        report_next(r, "it is tried again by itself");
+        report_cause(r, "resize-failed", "expanding it fails: %s", x.message);
+        report_next(r, "expansion is retried automatically");
     } else if (is_on_node && users[0] == '\0') {
         report_cause(r, "resize-waits-for-pod",
-                     "its volume has grown, and its file system grows when a node mounts it: no pod uses it");
+                     "its volume has been expanded; its file system is expanded when a node mounts it, and "
+                     "no pod uses it");
         report_advise(r, "Start a pod that uses the claim.");
-        report_next(r, "the node that mounts it grows the file system");
+        report_next(r, "the node that mounts it expands the file system");
     } else if (is_on_node) {
-        report_cause(r, "resize-on-node", "its volume has grown, and the node is to grow its file system");
-        report_next(r, "the node of %s grows the file system", users);
+        report_cause(r, "resize-on-node",
+                     "its volume has been expanded, and the node has to expand its file system");
+        report_next(r, "the node of %s expands the file system", users);
     } else if (!may_grow(w, c)) {
-        report_cause(r, "resize-not-allowed", "its class \"%s\" does not let volumes grow", c->class);
-        report_advise(r, "Set allowVolumeExpansion: true in the class, if its storage can grow.");
-        report_next(r, "nothing, until the class allows it");
+        report_cause(r, "resize-not-allowed", "its class \"%s\" does not allow volume expansion", c->class);
+        report_advise(r, "Set allowVolumeExpansion: true in the class, if its storage supports expansion.");
+        report_next(r, "nothing until the class allows it");
     } else if (by_hand && !has_grown) {
         explain_by_hand(r, c, by_hand);
     } else {
-        report_cause(r, "resizing", "its volume is being grown");
-        report_next(r, "the volume grows, then its file system");
+        report_cause(r, "resizing", "its volume is being expanded");
+        report_next(r, "the volume is expanded, then its file system");
     }
 }
 
-void why_growth(const struct why_world *w, struct report *r, const struct claim *c)
+void why_growth(const struct why_world *w, struct why_report *r, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(WHY_LINE_BYTES_MAX), has = BUF_INIT(256),
                                      asks = BUF_INIT(256);
@@ -168,7 +170,7 @@ void why_growth(const struct why_world *w, struct report *r, const struct claim 
     quantity_format(&c->request, &asks);
     (void)add_users(w, c, &users);
     if (c->has_capacity && quantity_cmp(&c->request, &c->capacity) > 0) {
-        report_fact(r, "it has %s and asks for %s", buf_cstr(&has), buf_cstr(&asks));
+        report_fact(r, "it has %s and requests %s", buf_cstr(&has), buf_cstr(&asks));
         explain_growth(w, r, c, buf_cstr(&users));
     }
     if (modify)
@@ -180,27 +182,28 @@ void why_growth(const struct why_world *w, struct report *r, const struct claim 
         report_fact(r, "no pod uses it");
 }
 
-/* --- Its end --- */
+/* --- Deletion --- */
 
-void why_deletion(const struct why_world *w, struct report *r, const struct claim *c)
+void why_deletion(const struct why_world *w, struct why_report *r, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(WHY_LINE_BYTES_MAX);
     unsigned count = add_users(w, c, &users);
     bool is_protected = object_has_finalizer(&c->obj, FINALIZER_CLAIM_PROTECTION);
 
     if (is_protected && count > 0) {
-        report_cause(r, "in-use", "it is being deleted, and stays while pods use it: %s", buf_cstr(&users));
-        report_advise(r, "Delete the pods that use it; it goes by itself then.");
-        report_next(r, "it goes when the last of them is gone (" FINALIZER_CLAIM_PROTECTION ")");
+        report_cause(r, "in-use", "it is being deleted, and is kept while pods use it: %s", buf_cstr(&users));
+        report_advise(r, "Delete the pods that use it; it is then removed automatically.");
+        report_next(r, "it is removed when the last of them is deleted (" FINALIZER_CLAIM_PROTECTION ")");
     } else if (is_protected) {
         report_cause(r, "protected",
-                     "it is being deleted, nobody uses it, and its protection is about to go");
+                     "it is being deleted, no pod uses it, and its protection is about to be removed");
         report_next(r, "the controllers remove the finalizer " FINALIZER_CLAIM_PROTECTION);
     }
     for (uint32_t i = 0; i < c->obj.finalizers.count; i++) {
         const char *name = c->obj.finalizers.items[i];
 
         if (strcmp(name, FINALIZER_CLAIM_PROTECTION) != 0)
-            report_cause(r, "finalizer", "finalizer %s holds it: whoever set it must take it away", name);
+            report_cause(r, "finalizer",
+                         "finalizer %s blocks its deletion: the component that set it must remove it", name);
     }
 }

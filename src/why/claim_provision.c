@@ -1,7 +1,8 @@
-/* Why a claim has no volume although its class should make one: who provisions, whether he has been asked,
- * and what he says.
+/* Explains why a claim has no volume although its class has a provisioner: which one it is, whether it has
+ * been requested, and what it reported.
  *
- * A plugin of ours is asked directly where the binder is at hand; somebody outside speaks in events alone. */
+ * Berth's own plugins are inspected through the binder where it runs in this process; external provisioners
+ * are known only by their events. */
 #include "why/claim.h"
 
 #include <stdio.h>
@@ -9,18 +10,18 @@
 
 #include "controllers/binder/binder.h"
 
-/* --- What was said --- */
+/* --- Events of the provisioner --- */
 
-/* The newest event of whoever provisions. */
-struct word {
-    const char *provisioner; /* NULL: the binder itself */
+/* The newest event of the provisioner. */
+struct provisioner_event {
+    const char *provisioner; /* NULL: the binder */
     bool is_failure;
     bool is_set;
     struct timestamp at;
     char text[WHY_LINE_BYTES_MAX];
 };
 
-/* External provisioners call themselves "NAME_POD_UUID". */
+/* External provisioners report as "NAME_POD_UUID". */
 static bool is_by(const struct event *e, const char *provisioner)
 {
     return str_has_prefix(str_of(e->source_component), provisioner) ||
@@ -29,29 +30,24 @@ static bool is_by(const struct event *e, const char *provisioner)
 
 static void on_event(void *ctx, const struct event *e)
 {
-    struct word *x = ctx;
+    struct provisioner_event *last = ctx;
     struct timestamp at = why_event_at(e);
     bool is_ours =
         str_has_prefix(str_of(e->reason), "Provisioning") && !is_by(e, "persistentvolume-controller");
 
-    if (!x->provisioner)
+    if (!last->provisioner)
         is_ours = str_has_prefix(str_of(e->reason), "Provisioning");
     else
-        is_ours = is_by(e, x->provisioner) || is_ours;
-    if (!is_ours || (x->is_set && timestamp_cmp(at, x->at) < 0))
+        is_ours = is_by(e, last->provisioner) || is_ours;
+    if (!is_ours || (last->is_set && timestamp_cmp(at, last->at) < 0))
         return;
-    x->is_set = true;
-    x->at = at;
-    x->is_failure = strcmp(e->type, "Warning") == 0;
-    (void)snprintf(x->text, sizeof x->text, "%s", e->message);
+    last->is_set = true;
+    last->at = at;
+    last->is_failure = strcmp(e->type, "Warning") == 0;
+    (void)snprintf(last->text, sizeof last->text, "%s", e->message);
 }
 
-static void find_word(const struct why_world *w, const struct claim *c, struct word *x)
-{
-    why_each_event(w, &c->obj, on_event, x);
-}
-
-/* --- Operations of the binder's own --- */
+/* --- Operations of the binder --- */
 
 struct attempt {
     bool is_running;
@@ -60,90 +56,77 @@ struct attempt {
     char message[WHY_LINE_BYTES_MAX];
 };
 
-/* Without a binder at hand, the events say how it went. */
-static void find_attempt(const struct why_world *w, const struct claim *c, struct attempt *x)
+/* Without a binder in this process the events are used. */
+static void find_attempt(const struct why_world *w, const struct claim *c, struct attempt *attempt)
 {
-    struct word word = { .provisioner = NULL };
+    struct provisioner_event word = { .provisioner = NULL };
     struct operation_state s;
 
     if (w->binder) {
-        if (!binder_look_at_operation(w->binder, &c->obj, &s)) /* a claim has no other */
+        if (!binder_inspect_operation(w->binder, &c->obj, &s)) /* a claim has only one operation */
             return;
-        x->is_running = s.is_running;
-        x->failures = s.failures;
-        x->retry_at_ns = s.retry_at_ns;
-        (void)snprintf(x->message, sizeof x->message, "%s", s.message);
+        attempt->is_running = s.is_running;
+        attempt->failures = s.failures;
+        attempt->retry_at_ns = s.retry_at_ns;
+        (void)snprintf(attempt->message, sizeof attempt->message, "%s", s.message);
         return;
     }
-    find_word(w, c, &word);
-    x->failures = word.is_failure;
-    (void)snprintf(x->message, sizeof x->message, "%s", word.is_failure ? word.text : "");
+    why_each_event(w, &c->obj, on_event, &word);
+    attempt->failures = word.is_failure;
+    (void)snprintf(attempt->message, sizeof attempt->message, "%s", word.is_failure ? word.text : "");
 }
 
-static void add_retry(const struct why_world *w, struct report *r, const struct attempt *x)
+static void add_retry(const struct why_world *w, struct why_report *r, const struct attempt *attempt)
 {
     uint64_t now_ns = clock_mono_ns(w->clock);
 
-    if (x->is_running)
-        report_next(r, "it is being tried again right now");
-    else if (x->retry_at_ns > now_ns)
-        report_next(r, "it is tried again in %llu s",
-                    (unsigned long long)((x->retry_at_ns - now_ns + NS_PER_S - 1) / NS_PER_S));
+    if (attempt->is_running)
+        report_next(r, "a retry is running");
+    else if (attempt->retry_at_ns > now_ns)
+        report_next(r, "provisioning is retried in %llu s",
+                    (unsigned long long)((attempt->retry_at_ns - now_ns + NS_PER_S - 1) / NS_PER_S));
     else
-        report_next(r, "it is tried again");
+        report_next(r, "provisioning is retried");
 }
 
-/* The host-path provisioner works only where a flag asks for it. */
-static bool is_disabled(const char *message)
-{
-    return strstr(message, "provisioning in volume plugin \"kubernetes.io/host-path\" is disabled") != NULL;
-}
-
-static void explain_here(const struct why_world *w, struct report *r, const struct claim *c,
+static void explain_here(const struct why_world *w, struct why_report *r, const struct claim *c,
                          const struct claim_decision *d)
 {
     struct attempt x = { .is_running = false };
 
     find_attempt(w, c, &x);
-    report_fact(r, "class \"%s\" provisions with %s, in the controllers' own process", c->class,
+    report_fact(r, "class \"%s\" is provisioned by %s, in the controllers' own process", c->class,
                 d->plugin->name);
     if (c->source) {
         report_cause(r, "data-source",
-                     "%s makes empty volumes only, and the claim wants one filled from %s %s",
+                     "%s creates only empty volumes, and the claim requests one filled from %s %s",
                      d->plugin->name, c->source->kind, c->source->name);
-        report_advise(r, "Use a class whose CSI driver can copy, or leave spec.dataSource out.");
-        report_next(r, "nothing: this cannot be provisioned");
-    } else if (is_disabled(x.message)) {
-        report_cause(r, "provisioner-disabled", "the provisioner %s is off in these controllers",
+        report_advise(r, "Use a class whose CSI driver can copy volumes, or remove spec.dataSource.");
+        report_next(r, "nothing: this claim cannot be provisioned");
+    } else if (strstr(x.message, "provisioning in volume plugin \"kubernetes.io/host-path\" is disabled")) {
+        /* The host-path provisioner needs a flag. */
+        report_cause(r, "provisioner-disabled", "provisioner %s is disabled in these controllers",
                      d->plugin->name);
         report_fact(r, "%s", x.message);
         report_advise(r, "Start berth serve, or berth controllers, with --enable-hostpath-provisioner, which "
                          "is for tests on one machine; or use another class.");
-        report_next(r, "it is tried again by itself");
+        report_next(r, "provisioning is retried automatically");
     } else if (x.failures > 0) {
         report_cause(r, "provisioning-failed", "provisioning fails: %s", x.message);
-        report_advise(r, "Mend what the message says; the next try comes by itself.");
+        report_advise(r, "Fix the error above; Berth retries automatically.");
         add_retry(w, r, &x);
     } else {
-        report_cause(r, "provisioning", "a volume is being provisioned for it by %s", d->plugin->name);
-        report_next(r, "the volume appears, and is bound to it");
+        report_cause(r, "provisioning", "%s is provisioning a volume for it", d->plugin->name);
+        report_next(r, "the volume is created and bound to it");
     }
 }
 
-/* --- Somebody outside --- */
+/* --- External provisioners --- */
 
-static bool is_in_process(const struct why_world *w, const char *provisioner)
-{
-    for (const char *const *p = w->provisioners; p && *p; p++)
-        if (strcmp(*p, provisioner) == 0)
-            return true;
-    return false;
-}
-
-static void add_provisioner(const struct why_world *w, struct report *r, const struct claim *c,
+static void add_provisioner(const struct why_world *w, struct why_report *r, const struct claim *c,
                             const struct claim_decision *d)
 {
-    if (is_in_process(w, d->provisioner))
+    if (why_is_one_of(w->provisioners, d->provisioner))
         report_fact(r, "class \"%s\" is provisioned by '%s', in the controllers' own process", c->class,
                     d->provisioner);
     else if (strcmp(d->class->provisioner, d->provisioner) != 0)
@@ -154,91 +137,92 @@ static void add_provisioner(const struct why_world *w, struct report *r, const s
                     d->provisioner);
 }
 
-static void explain_outside(const struct why_world *w, struct report *r, const struct claim *c,
+static void explain_outside(const struct why_world *w, struct why_report *r, const struct claim *c,
                             const struct claim_decision *d)
 {
-    struct word x = { .provisioner = d->provisioner };
+    struct provisioner_event x = { .provisioner = d->provisioner };
     char age[WHY_AGE_BYTES_MAX];
 
-    find_word(w, c, &x);
+    why_each_event(w, &c->obj, on_event, &x);
     add_provisioner(w, r, c, d);
-    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !is_in_process(w, d->provisioner) &&
+    if (w->caches[KIND_CSI_DRIVER] && !x.is_set && !why_is_one_of(w->provisioners, d->provisioner) &&
         !why_get(w, KIND_CSI_DRIVER, "", d->provisioner))
-        report_fact(r, "there is no CSIDriver '%s': if it is one, it is not installed", d->provisioner);
-    report_next(r, "'%s' creates a volume for it, which is then bound", d->provisioner);
+        report_fact(r, "CSIDriver '%s' does not exist: if it is a CSI driver, it is not installed",
+                    d->provisioner);
+    report_next(r, "'%s' creates a volume, which is then bound", d->provisioner);
     if (!object_annotation_is(&c->obj, ANN_PROVISIONER, d->provisioner)) {
-        report_cause(r, "provisioner-not-asked", "the provisioner '%s' is about to be asked for a volume",
+        report_cause(r, "provisioner-not-asked", "the binder is about to request a volume from '%s'",
                      d->provisioner);
     } else if (x.is_failure) {
-        report_cause(r, "provisioning-failed", "the provisioner '%s' fails: %s", d->provisioner, x.text);
-        report_advise(r, c->source ? "Use a class whose CSI driver can copy, or leave spec.dataSource out."
-                                   : "Mend what the message says; the provisioner tries again by itself.");
+        report_cause(r, "provisioning-failed", "provisioner '%s' fails: %s", d->provisioner, x.text);
+        report_advise(r, c->source
+                             ? "Use a class whose CSI driver can copy volumes, or remove spec.dataSource."
+                             : "Fix the error above; the provisioner retries automatically.");
     } else if (x.is_set) {
-        report_cause(r, "provisioning", "the provisioner '%s' is making a volume (%s ago: %s)",
-                     d->provisioner, why_age(w, x.at, age), x.text);
+        report_cause(r, "provisioning", "provisioner '%s' is creating a volume (%s ago: %s)", d->provisioner,
+                     why_age(w, x.at, age), x.text);
     } else {
         report_cause(r, "provisioner-silent",
-                     "the provisioner '%s' was asked for a volume and has said nothing since",
-                     d->provisioner);
+                     "provisioner '%s' has not responded to the request for a volume", d->provisioner);
         report_advise(r,
-                      "Install and start '%s' where it can reach this server, and see that it serves class "
+                      "Install and start '%s' where it can reach this server, and check that it serves class "
                       "\"%s\". It records its work as events: berth events --for pvc/%s -n %s",
                       d->provisioner, c->class, c->obj.name, c->obj.ns);
     }
 }
 
-/* --- Nobody --- */
+/* --- No provisioner --- */
 
-static void explain_nobody(struct report *r, const struct claim *c, const struct claim_decision *d,
-                           const struct candidates *x)
+static void explain_no_provisioner(struct why_report *r, const struct claim *c,
+                                   const struct claim_decision *d, const struct candidates *found)
 {
     if (strcmp(d->class->provisioner, PROVISIONER_NONE) != 0) {
-        report_cause(r, claim_step_names[d->step], "class \"%s\" names a provisioner that nobody has, '%s'",
+        report_cause(r, claim_step_names[d->step], "class \"%s\" names an unknown provisioner, '%s'",
                      c->class, d->class->provisioner);
-        report_advise(r, "Install what serves '%s', or use another class: berth get sc",
+        report_advise(r, "Install the provisioner '%s', or use another class: berth get sc",
                       d->class->provisioner);
         return;
     }
-    report_fact(r, "class \"%s\" provisions nothing: somebody creates its volumes", c->class);
-    if (x->of_class == 0) {
-        report_cause(r, "no-volumes", "there is no volume of class \"%s\", and the class makes none",
+    report_fact(r, "class \"%s\" provisions nothing: its volumes are created manually", c->class);
+    if (found->of_class == 0) {
+        report_cause(r, "no-volumes", "no volume of class \"%s\" exists, and the class provisions none",
                      c->class);
         report_next(r, "it is bound as soon as a volume fits");
     }
-    why_no_volume(r, c, x);
+    why_no_volume(r, c, found);
 }
 
-static bool is_node_gone(const struct why_world *w, struct report *r, const struct claim *c)
+static bool is_node_gone(const struct why_world *w, struct why_report *r, const struct claim *c)
 {
     const char *node = object_annotation(&c->obj, ANN_SELECTED_NODE);
 
     if (!node || !w->caches[KIND_NODE] || why_get(w, KIND_NODE, "", node))
         return false;
-    report_cause(r, "node-gone", "its volume is to be made on node %s, which does not exist", node);
+    report_cause(r, "node-gone", "its volume is to be provisioned for node %s, which does not exist", node);
     report_advise(r,
-                  "Take the annotation away, so that the scheduler chooses again: berth patch pvc %s -n %s "
-                  "--type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_SELECTED_NODE "\":null}}}'",
+                  "Remove the annotation, so that the scheduler selects a node again: berth patch pvc %s -n "
+                  "%s --type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_SELECTED_NODE "\":null}}}'",
                   c->obj.name, c->obj.ns);
-    report_next(r, "it is provisioned when the node is there, or another is selected");
+    report_next(r, "it is provisioned when the node exists, or another is selected");
     return true;
 }
 
-void why_provisioning(const struct why_world *w, struct report *r, const struct claim *c,
-                      const struct claim_decision *d, const struct candidates *x)
+void why_provisioning(const struct why_world *w, struct why_report *r, const struct claim *c,
+                      const struct claim_decision *d, const struct candidates *found)
 {
     if (d->step == CLAIM_STEP_PROVISION_CLASS) {
-        report_cause(r, claim_step_names[d->step], "there is no StorageClass \"%s\"", c->class);
+        report_cause(r, claim_step_names[d->step], "StorageClass \"%s\" does not exist", c->class);
         report_advise(r, "%s",
-                      why_has_classes(w) ? "Create the class, or ask for one that there is: berth get sc"
-                                         : "Create the class: there is none yet.");
-        report_next(r, "it is looked at again when the class is created");
-        if (x->nearest && x->of_class > 0)
-            why_no_volume(r, c, x);
+                      why_has_classes(w) ? "Create the class, or request an existing one: berth get sc"
+                                         : "Create the class: none exists yet.");
+        report_next(r, "it is processed again when the class is created");
+        if (found->nearest && found->of_class > 0)
+            why_no_volume(r, c, found);
     } else if (d->step == CLAIM_STEP_PROVISION_NEVER) {
-        report_cause(r, claim_step_names[d->step], "no volume fits, and dynamic provisioning is off");
-        why_no_volume(r, c, x);
+        report_cause(r, claim_step_names[d->step], "no volume fits, and dynamic provisioning is disabled");
+        why_no_volume(r, c, found);
     } else if (d->step == CLAIM_STEP_PROVISION_NOBODY) {
-        explain_nobody(r, c, d, x);
+        explain_no_provisioner(r, c, d, found);
     } else if (is_node_gone(w, r, c)) {
         return;
     } else if (d->step == CLAIM_STEP_PROVISION_HERE) {

@@ -1,8 +1,11 @@
+/* Events about an object, read from the store, and the walk that collects them for an explanation.
+ *
+ * Costs one look per event of the object's namespace, in slices. */
 #include "why/events.h"
 
 #include <string.h>
 
-#include "why/walk.h"
+#include "why/why_walk.h"
 
 bool why_event_is_about(const struct event *e, const struct object *about)
 {
@@ -18,7 +21,7 @@ void why_each_stored_event(void *ctx, const struct object *about, struct why_eve
     const char *ns = about->ns[0] ? about->ns : "default";
     struct store_iter it;
     const struct object *o;
-    struct error ignored; /* an explanation without events is one still */
+    struct error ignored; /* an explanation without events is still useful */
 
     if (store_iter_begin(&it, ctx, KIND_EVENT, ns, str_of(ns), str_of(slice->from), /* at= */ 0, &ignored) <
         0)
@@ -36,7 +39,7 @@ void why_each_stored_event(void *ctx, const struct object *about, struct why_eve
     store_iter_done(&it);
 }
 
-/* --- Events of an explanation under way --- */
+/* --- Events of an explanation --- */
 
 struct events_walk {
     struct why_walk walk;
@@ -51,21 +54,21 @@ struct events_found {
 
 static void on_found(void *ctx, const struct event *e)
 {
-    const struct events_found *x = ctx;
+    const struct events_found *found = ctx;
 
-    why_found_add(x->world, x->found, &e->obj);
+    why_found_add(found->world, found->found, &e->obj);
 }
 
 static size_t step_events(const struct why_world *w, struct why_walk *walk, size_t looks_max)
 {
-    struct events_walk *x = CONTAINER_OF(walk, struct events_walk, walk);
-    struct events_found found = { w, &x->found };
+    struct events_walk *events_walk = CONTAINER_OF(walk, struct events_walk, walk);
+    struct events_found found = { w, &events_walk->found };
 
-    x->slice.looks_left = looks_max;
-    x->slice.has_more = false;
-    w->each_event(w->ctx, walk->about, &x->slice, on_found, &found);
-    walk->is_done = !x->slice.has_more;
-    return looks_max - x->slice.looks_left;
+    events_walk->slice.looks_left = looks_max;
+    events_walk->slice.has_more = false;
+    w->each_event(w->ctx, walk->about, &events_walk->slice, on_found, &found);
+    walk->is_done = !events_walk->slice.has_more;
+    return looks_max - events_walk->slice.looks_left;
 }
 
 static void clear_events(struct why_walk *walk)
@@ -80,8 +83,7 @@ static const struct why_walk_type events_walk_type = {
 void why_each_event(const struct why_world *w, const struct object *about, why_event_fn *fn, void *fn_ctx)
 {
     struct why_event_slice whole = { .looks_left = SIZE_MAX };
-    const struct events_walk *x;
-    struct why_walk *walk;
+    const struct events_walk *events_walk;
 
     if (!w->each_event)
         return;
@@ -89,10 +91,7 @@ void why_each_event(const struct why_world *w, const struct object *about, why_e
         w->each_event(w->ctx, about, &whole, fn, fn_ctx);
         return;
     }
-    walk = why_walk_get(w, &events_walk_type, about, /* other= */ NULL, /* flags= */ 0);
-    if (!walk || !walk->is_done)
-        return;
-    x = CONTAINER_OF(walk, struct events_walk, walk);
-    for (size_t i = 0; i < x->found.items.count; i++)
-        fn(fn_ctx, (const struct event *)(const void *)x->found.items.items[i]);
+    events_walk = why_walk_result(w, &events_walk_type, about, /* other= */ NULL, /* flags= */ 0);
+    for (size_t i = 0; events_walk && i < events_walk->found.items.count; i++)
+        fn(fn_ctx, (const struct event *)(const void *)events_walk->found.items.items[i]);
 }

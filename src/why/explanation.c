@@ -1,15 +1,19 @@
+/* Runs one explanation in slices: passes over the functions that explain, the walks that they request, and
+ * the JSON of the report.
+ *
+ * A pass that needs an unfinished walk is discarded and repeated; nothing is written before a pass completes.
+ */
 #include "why/explanation.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/json_out.h"
-#include "why/walk.h"
+#include "why/why_walk.h"
 
-/* What a pass costs beside its walks. */
+/* Cost of a pass without its walks. */
 #define PASS_LOOKS 100
-/* So many values are written for one look. */
+/* JSON values written per look. */
 #define VALUES_PER_LOOK 8
 
 struct explanation {
@@ -18,48 +22,38 @@ struct explanation {
     char *ns, *name;
     const char **provisioners;
     size_t explainer;
-    struct object *object; /* a reference: its last version that was seen */
+    struct object *object; /* a reference to the last version read */
     struct json doc;
-    struct report report;
+    struct why_report report;
     struct why_work work;
-    json_ref next; /* the value that is written next; 0: the report is not made yet */
+    json_ref next; /* the next value to write; 0: the report is not complete */
     size_t looks;
 };
 
 static const struct {
     enum kind kind;
-    void (*explain)(const struct why_world *w, struct report *r, const struct object *o);
+    void (*explain)(const struct why_world *w, struct why_report *r, const struct object *o);
 } explainers[] = {
     { KIND_CLAIM, why_claim },
     { KIND_VOLUME, why_volume },
     { KIND_POD, why_pod },
 };
 
-/* --- Life --- */
+/* --- Create and free --- */
 
-static int find_explainer(enum kind k, size_t *ret, struct error *err)
-{
-    for (size_t i = 0; i < ARRAY_LEN(explainers); i++)
-        if (explainers[i].kind == k) {
-            *ret = i;
-            return 0;
-        }
-    return error_set(err, ERR_BAD_REQUEST, "nothing explains %s", kind_info(k)->plural);
-}
-
-/* The names outlive the array that they are in. */
-static int copy_provisioners(struct explanation *x)
+/* The caller's names outlive its array: only the array is copied. */
+static int copy_provisioners(struct explanation *explanation)
 {
     size_t count = 0;
 
-    while (x->world.provisioners && x->world.provisioners[count])
+    while (explanation->world.provisioners && explanation->world.provisioners[count])
         count++;
-    x->provisioners = calloc(count + 1, sizeof *x->provisioners);
-    if (!x->provisioners)
+    explanation->provisioners = calloc(count + 1, sizeof *explanation->provisioners);
+    if (!explanation->provisioners)
         return -ERR_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
-        x->provisioners[i] = x->world.provisioners[i];
-    x->world.provisioners = x->provisioners;
+        explanation->provisioners[i] = explanation->world.provisioners[i];
+    explanation->world.provisioners = explanation->provisioners;
     return 0;
 }
 
@@ -67,69 +61,73 @@ int explanation_new(const struct why_world *w, const struct why_question *q, str
                     struct error *err)
 {
     const struct object *o = why_get(w, q->kind, q->ns, q->name);
-    struct explanation *x;
+    struct explanation *explanation;
     size_t explainer = 0;
-    int r = find_explainer(q->kind, &explainer, err);
 
-    if (r < 0)
-        return r;
+    while (explainer < ARRAY_LEN(explainers) && explainers[explainer].kind != q->kind)
+        explainer++;
+    if (explainer == ARRAY_LEN(explainers))
+        return error_set(err, ERR_BAD_REQUEST, "cannot explain %s", kind_info(q->kind)->plural);
     if (!o)
         return error_set(err, ERR_NOT_FOUND, "%s \"%s\" not found", kind_info(q->kind)->plural, q->name);
-    x = calloc(1, sizeof *x);
-    if (!x)
+    explanation = calloc(1, sizeof *explanation);
+    if (!explanation)
         return error_no_memory(err);
-    x->explainer = explainer;
-    x->object = object_ref(o);
-    x->world = *w;
-    x->world.work = &x->work;
-    x->question = *q;
-    x->question.ns = x->ns = strdup(q->ns);
-    x->question.name = x->name = strdup(q->name);
-    json_init(&x->doc, WHY_BYTES_MAX);
-    why_work_init(&x->work, &x->doc, q->shows_all);
-    if (!x->ns || !x->name || copy_provisioners(x) < 0) {
-        (void)explanation_free(x);
+    explanation->explainer = explainer;
+    explanation->object = object_ref(o);
+    explanation->world = *w;
+    explanation->world.work = &explanation->work;
+    explanation->question = *q;
+    explanation->question.ns = explanation->ns = strdup(q->ns);
+    explanation->question.name = explanation->name = strdup(q->name);
+    json_init(&explanation->doc, WHY_BYTES_MAX);
+    why_work_init(&explanation->work, &explanation->doc, q->shows_all);
+    if (!explanation->ns || !explanation->name || copy_provisioners(explanation) < 0) {
+        (void)explanation_free(explanation);
         return error_no_memory(err);
     }
-    *ret = x;
+    *ret = explanation;
     return 0;
 }
 
-struct explanation *explanation_free(struct explanation *x)
+struct explanation *explanation_free(struct explanation *explanation)
 {
-    if (!x)
+    if (!explanation)
         return NULL;
-    why_work_done(&x->work);
-    json_done(&x->doc);
-    (void)object_unref(x->object);
-    free(x->provisioners);
-    free(x->ns);
-    free(x->name);
-    free(x);
+    why_work_done(&explanation->work);
+    json_done(&explanation->doc);
+    (void)object_unref(explanation->object);
+    free(explanation->provisioners);
+    free(explanation->ns);
+    free(explanation->name);
+    free(explanation);
     return NULL;
 }
 
 /* --- Slices --- */
 
-/* From the beginning, with what the walks have found. */
-static int make_report(struct explanation *x, struct error *err)
+/* From the beginning, with the results of the walks. */
+static int make_report(struct explanation *explanation, struct error *err)
 {
-    const struct object *now = why_get(&x->world, x->question.kind, x->ns, x->name);
+    const struct object *now =
+        why_get(&explanation->world, explanation->question.kind, explanation->ns, explanation->name);
 
-    if (now && now != x->object) {
-        (void)object_unref(x->object);
-        x->object = object_ref(now);
+    if (now && now != explanation->object) {
+        (void)object_unref(explanation->object);
+        explanation->object = object_ref(now);
     }
-    x->work.pass++;
-    x->work.is_waiting = false;
-    x->work.pass_looks = PASS_LOOKS;
-    x->work.ignores_age = x->work.pass > EXPLANATION_PASSES_MAX;
-    report_begin(&x->report, &x->doc, x->object->kind->name, x->ns, x->name, x->question.shows_all);
-    explainers[x->explainer].explain(&x->world, &x->report, x->object);
-    report_end(&x->report);
-    if (!x->work.is_waiting)
-        x->next = x->report.json;
-    return json_check(&x->doc, err);
+    explanation->work.pass++;
+    explanation->work.is_waiting = false;
+    explanation->work.pass_looks = PASS_LOOKS;
+    explanation->work.ignores_age = explanation->work.pass > EXPLANATION_PASSES_MAX;
+    report_begin(&explanation->report, &explanation->doc, explanation->object->kind->name, explanation->ns,
+                 explanation->name, explanation->question.shows_all);
+    explainers[explanation->explainer].explain(&explanation->world, &explanation->report,
+                                               explanation->object);
+    report_end(&explanation->report);
+    if (!explanation->work.is_waiting)
+        explanation->next = explanation->report.json;
+    return json_check(&explanation->doc, err);
 }
 
 static void write_value(const struct json *d, json_ref v, struct buf *out)
@@ -142,61 +140,61 @@ static void write_value(const struct json *d, json_ref v, struct buf *out)
         json_write(d, v, out);
 }
 
-/* The value behind this one and all that is in it, with what ends in between; 0 at the end. */
-static json_ref write_ends(const struct explanation *x, json_ref v, struct buf *out)
+/* The value after this one and its members, and the brackets that close in between; 0 at the end. */
+static json_ref write_ends(const struct explanation *explanation, json_ref v, struct buf *out)
 {
-    while (v != x->report.json && !json_next(&x->doc, v)) {
-        v = json_parent(&x->doc, v);
-        buf_add_char(out, json_type(&x->doc, v) == JSON_OBJECT ? '}' : ']');
+    while (v != explanation->report.json && !json_next(&explanation->doc, v)) {
+        v = json_parent(&explanation->doc, v);
+        buf_add_char(out, json_type(&explanation->doc, v) == JSON_OBJECT ? '}' : ']');
     }
-    if (v == x->report.json)
+    if (v == explanation->report.json)
         return 0;
     buf_add_char(out, ',');
-    return json_next(&x->doc, v);
+    return json_next(&explanation->doc, v);
 }
 
-/* As json_write() does it, in pieces. */
-static size_t write_report(struct explanation *x, size_t looks_max, struct buf *out)
+/* Like json_write(), in slices. */
+static size_t write_report(struct explanation *explanation, size_t looks_max, struct buf *out)
 {
     size_t values = 0;
 
-    while (x->next && values < looks_max * VALUES_PER_LOOK) {
-        json_ref first = json_first(&x->doc, x->next);
+    while (explanation->next && values < looks_max * VALUES_PER_LOOK) {
+        json_ref first = json_first(&explanation->doc, explanation->next);
 
-        write_value(&x->doc, x->next, out);
-        x->next = first ? first : write_ends(x, x->next, out);
+        write_value(&explanation->doc, explanation->next, out);
+        explanation->next = first ? first : write_ends(explanation, explanation->next, out);
         values++;
     }
     return values / VALUES_PER_LOOK + 1;
 }
 
-static int step(struct explanation *x, size_t looks_max, struct buf *out, struct error *err)
+static int run_slice(struct explanation *explanation, size_t looks_max, struct buf *out, struct error *err)
 {
     int r = 0;
 
-    x->looks = 0;
-    while (r == 0 && x->looks < looks_max) {
-        size_t left = looks_max - x->looks;
+    explanation->looks = 0;
+    while (r == 0 && explanation->looks < looks_max) {
+        size_t left = looks_max - explanation->looks;
 
-        if (x->next) {
-            x->looks += write_report(x, left, out);
-            r = x->next ? 0 : 1;
-        } else if (x->work.is_waiting) {
-            x->looks += why_work_step(&x->world, left);
-            x->work.is_waiting = x->looks >= looks_max;
+        if (explanation->next) {
+            explanation->looks += write_report(explanation, left, out);
+            r = explanation->next ? 0 : 1;
+        } else if (explanation->work.is_waiting) {
+            explanation->looks += why_work_step(&explanation->world, left);
+            explanation->work.is_waiting = explanation->looks >= looks_max;
         } else {
-            r = make_report(x, err);
-            x->looks += x->work.pass_looks;
+            r = make_report(explanation, err);
+            explanation->looks += explanation->work.pass_looks;
         }
-        if (x->work.is_out_of_memory)
+        if (explanation->work.is_out_of_memory)
             return error_no_memory(err);
     }
     return r;
 }
 
-int explanation_step(struct explanation *x, size_t looks_max, struct buf *out, struct error *err)
+int explanation_step(struct explanation *explanation, size_t looks_max, struct buf *out, struct error *err)
 {
-    int r = step(x, looks_max, out, err), e;
+    int r = run_slice(explanation, looks_max, out, err), e;
 
     if (r <= 0)
         return r;
@@ -204,17 +202,17 @@ int explanation_step(struct explanation *x, size_t looks_max, struct buf *out, s
     return e < 0 ? e : r;
 }
 
-size_t explanation_looks(const struct explanation *x)
+size_t explanation_looks(const struct explanation *explanation)
 {
-    return x->looks;
+    return explanation->looks;
 }
 
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err)
 {
-    _cleanup_(explanation_free_p) struct explanation *x = NULL;
-    int r = explanation_new(w, q, &x, err);
+    _cleanup_(explanation_free_p) struct explanation *explanation = NULL;
+    int r = explanation_new(w, q, &explanation, err);
 
     while (r == 0)
-        r = explanation_step(x, EXPLANATION_SLICE_LOOKS, out, err);
+        r = explanation_step(explanation, EXPLANATION_SLICE_LOOKS, out, err);
     return r < 0 ? r : 0;
 }

@@ -1,40 +1,39 @@
-/* One explanation under way: made in slices, so that no question holds the loop, whatever the number of
- * objects.
+/* One explanation, made in slices so that no request blocks the loop, whatever the number of objects.
  *
- * Work is counted in looks: one look is what one object costs, about a microsecond. A step takes at most as
- * many as it is given, and at most the cost of one object and of one pass more.
+ * Work is counted in looks: one look is the cost of one object, about a microsecond. A step takes at most as
+ * many as it is given, plus at most the cost of one object and of one pass.
  *
- * The verdict of the report is made in the last slice, from the caches as they are then. What walks found in
- * earlier slices is held by references; see walk.h for what happens when objects change in between. The
- * object itself is read again in every pass; when it was deleted meanwhile, its last version is explained.
- * After EXPLANATION_PASSES_MAX passes results that belong to older versions of objects are used, so that an
- * explanation of something that changes all the time ends too.
+ * The report is made in the last slice, from the caches as they are then. What walks found in earlier slices
+ * is held by references; why_walk.h describes what happens when objects change in between. The object itself
+ * is read again in every pass; if it was deleted meanwhile, its last version is explained. After
+ * EXPLANATION_PASSES_MAX passes, results for older versions of objects are accepted, so that an explanation
+ * of a constantly changing object ends, too.
  *
- * The world is copied. What it points to must live until the last step; explanation_free() needs none of it.
+ * The world is copied. What it points to must live until the last step; explanation_free() does not use it.
  */
 #ifndef BERTH_WHY_EXPLANATION_H
 #define BERTH_WHY_EXPLANATION_H
 
-#include "why/world.h"
+#include "why/why_world.h"
 
 #define EXPLANATION_PASSES_MAX 8
-/* A slice: one to two milliseconds. */
+/* One slice: one to two milliseconds. */
 #define EXPLANATION_SLICE_LOOKS 2000
 
 struct explanation;
 
-/* ERR_NOT_FOUND when there is no such object, in the server's words; ERR_BAD_REQUEST for a kind that nothing
- * explains: KIND_CLAIM, KIND_VOLUME and KIND_POD can be. */
+/* ERR_NOT_FOUND, with the server's message, when the object does not exist; ERR_BAD_REQUEST for a kind other
+ * than KIND_CLAIM, KIND_VOLUME and KIND_POD. */
 int explanation_new(const struct why_world *w, const struct why_question *q, struct explanation **ret,
                     struct error *err);
-/* Takes NULL. */
-struct explanation *explanation_free(struct explanation *x);
+/* Accepts NULL. */
+struct explanation *explanation_free(struct explanation *explanation);
 DEFINE_CLEANUP(struct explanation, explanation_free)
 
-/* Goes on for some looks. 1: the whole report is in `out`, as JSON; 0: not yet, and nothing in `out` may be
- * relied on. */
-int explanation_step(struct explanation *x, size_t looks_max, struct buf *out, struct error *err);
-/* The looks of the last step. */
-size_t explanation_looks(const struct explanation *x);
+/* Continues for some looks. 1: the whole report is in `out`, as JSON; 0: not yet, and the content of `out` is
+ * undefined. */
+int explanation_step(struct explanation *explanation, size_t looks_max, struct buf *out, struct error *err);
+/* Looks that the last step took. */
+size_t explanation_looks(const struct explanation *explanation);
 
 #endif

@@ -1,3 +1,4 @@
+/* The lists of objects that tree, check and top read: sorted once after loading, then searched by name. */
 #include "why/inventory.h"
 
 #include <stdlib.h>
@@ -29,7 +30,7 @@ void inventory_set_known(struct inventory *v, enum kind kind, bool is_whole)
     v->kinds[kind].is_whole = is_whole;
 }
 
-/* --- Order --- */
+/* --- Sorting --- */
 
 static int compare_names(const char *a_ns, const char *a, const char *b_ns, const char *b)
 {
@@ -40,57 +41,47 @@ static int compare_names(const char *a_ns, const char *a, const char *b_ns, cons
 
 static int compare_objects(const void *a, const void *b)
 {
-    const struct object *const *x = a, *const *y = b;
+    const struct object *const *left = a, *const *right = b;
 
-    return compare_names((*x)->ns, (*x)->name, (*y)->ns, (*y)->name);
+    return compare_names((*left)->ns, (*left)->name, (*right)->ns, (*right)->name);
 }
 
 static int compare_users(const void *a, const void *b)
 {
-    const struct claim_user *x = a, *y = b;
-    int order = compare_names(x->ns, x->claim, y->ns, y->claim);
+    const struct claim_user *left = a, *right = b;
+    int order = compare_names(left->ns, left->claim, right->ns, right->claim);
 
-    return order ? order : strcmp(x->pod->obj.name, y->pod->obj.name);
-}
-
-static int add_users(struct inventory *v, const struct pod *p)
-{
-    for (uint32_t i = 0; i < p->volumes.count; i++) {
-        const char *claim = pod_claim_name(&p->volumes.items[i]);
-
-        if (claim && vec_push(&v->users, (struct claim_user){ p->obj.ns, claim, p }) < 0)
-            return -ERR_NO_MEMORY;
-    }
-    return 0;
-}
-
-/* A pod may have a claim under two names. */
-static void drop_twins(struct inventory *v)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < v->users.count; i++)
-        if (i == 0 || compare_users(&v->users.items[i], &v->users.items[kept - 1]) != 0)
-            v->users.items[kept++] = v->users.items[i];
-    v->users.count = kept;
+    return order ? order : strcmp(left->pod->obj.name, right->pod->obj.name);
 }
 
 int inventory_tie(struct inventory *v, struct error *err)
 {
+    size_t kept = 0;
+
     for (unsigned k = 0; k < KIND_COUNT; k++)
         if (v->kinds[k].list.count)
             qsort(v->kinds[k].list.items, v->kinds[k].list.count, sizeof *v->kinds[k].list.items,
                   compare_objects);
-    for (size_t i = 0; i < v->kinds[KIND_POD].list.count; i++)
-        if (add_users(v, pod_of(v->kinds[KIND_POD].list.items[i])) < 0)
-            return error_no_memory(err);
+    for (size_t i = 0; i < v->kinds[KIND_POD].list.count; i++) {
+        const struct pod *p = pod_of(v->kinds[KIND_POD].list.items[i]);
+
+        for (uint32_t n = 0; n < p->volumes.count; n++) {
+            const char *claim = pod_claim_name(&p->volumes.items[n]);
+
+            if (claim && vec_push(&v->users, (struct claim_user){ p->obj.ns, claim, p }) < 0)
+                return error_no_memory(err);
+        }
+    }
     if (v->users.count)
         qsort(v->users.items, v->users.count, sizeof *v->users.items, compare_users);
-    drop_twins(v);
+    for (size_t i = 0; i < v->users.count; i++) /* a pod may use one claim in two volumes */
+        if (i == 0 || compare_users(&v->users.items[i], &v->users.items[kept - 1]) != 0)
+            v->users.items[kept++] = v->users.items[i];
+    v->users.count = kept;
     return 0;
 }
 
-/* --- Questions --- */
+/* --- Lookup --- */
 
 const struct object *inventory_find(const struct inventory *v, enum kind kind, const char *ns,
                                     const char *name)
@@ -164,4 +155,12 @@ const struct claim *inventory_claim_of(const struct inventory *v, const struct v
         volume->claim.is_set ? inventory_find(v, KIND_CLAIM, volume->claim.ns, volume->claim.name) : NULL;
 
     return o && inventory_is_of(volume, claim_of(o)) ? claim_of(o) : NULL;
+}
+
+bool inventory_pod_has_claims(const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->volumes.count; i++)
+        if (pod_claim_name(&p->volumes.items[i]))
+            return true;
+    return false;
 }

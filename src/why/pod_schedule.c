@@ -1,8 +1,8 @@
-/* Why a pod has no node: the words for what scheduler_explain() tells.
+/* Explains why a pod has no node: the texts for the result of scheduler_explain().
  *
- * Of many nodes with many reasons the one that was asked last is the verdict: what stopped the node that came
- * nearest. Nodes that the pod's people left out themselves, by taints and selectors, are counted behind it.
- */
+ * When nodes are refused for several reasons, the reason of the last filter is the cause: it stopped the node
+ * that came closest. Nodes that taints or
+ * the pod's selectors exclude rank behind. */
 #include "why/pod.h"
 
 #include <string.h>
@@ -11,31 +11,32 @@
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
 #include "why/users.h"
-#include "why/walk.h"
+#include "why/why_walk.h"
 
-/* What the person can do about a reason of nodes. */
+/* Advice for each reason that nodes are refused for. */
 static const char *const advices[REASON_COUNT] = {
-    [REASON_UNSCHEDULABLE] = "Open a node to pods again: kubectl uncordon NODE.",
-    [REASON_TAINT] = "Give the pod a toleration, or take the taint away.",
+    [REASON_UNSCHEDULABLE] = "Make a node schedulable again: kubectl uncordon NODE.",
+    [REASON_TAINT] = "Add a toleration to the pod, or remove the taint.",
     [REASON_AFFINITY] =
         "Change the pod's nodeSelector or node affinity, or label a node: berth label node NAME KEY=VALUE.",
-    [REASON_ABSENT] = "The pod's node affinity names nodes by metadata.name: name one that will do.",
+    [REASON_ABSENT] = "The pod's node affinity names nodes by metadata.name: name an existing one.",
     [REASON_PODS] = "Remove pods from a node, or add one.",
-    [REASON_CPU] = "Ask for less cpu, or make room.",
-    [REASON_MEMORY] = "Ask for less memory, or make room.",
-    [REASON_POD_ALONE] = "End the other pod, or use a claim with ReadWriteOnce or ReadWriteMany.",
-    [REASON_DISK] = "End the pod that has the disk, or let the two be on different nodes.",
+    [REASON_CPU] = "Request less cpu, or make room.",
+    [REASON_MEMORY] = "Request less memory, or make room.",
+    [REASON_POD_ALONE] = "Delete the other pod, or use a claim with ReadWriteOnce or ReadWriteMany.",
+    [REASON_DISK] = "Delete the pod that uses the disk, or schedule the two to different nodes.",
     [REASON_VOLUME_COUNT] = "Add a node, or move pods with volumes of that driver.",
-    [REASON_VOLUME_AFFINITY] = "Let the pod go where its volume is: the volume cannot move.",
-    [REASON_NO_VOLUME] = "Create volumes that fit where the pod may go, or use a class that provisions them.",
-    [REASON_NO_SPACE] = "Ask for less, or give the driver more room.",
+    [REASON_VOLUME_AFFINITY] = "Allow the pod on a node that can use its volume: the volume cannot move.",
+    [REASON_NO_VOLUME] =
+        "Create volumes that fit on nodes where the pod can run, or use a class that provisions them.",
+    [REASON_NO_SPACE] = "Request less storage, or add capacity to the driver.",
     [REASON_VOLUME_GONE] = "See the claim: its volume was deleted.",
-    [REASON_ZONE] = "Let the pod go to the zone of its volume.",
+    [REASON_ZONE] = "Allow the pod in the zone of its volume.",
 };
 
 /* --- One node --- */
 
-/* The label of the selector that the node has not. */
+/* The label of the selector that the node lacks. */
 static const struct kv *missing_label(const struct pod *p, const struct node *n)
 {
     for (uint32_t i = 0; i < p->node_selector.count; i++) {
@@ -50,37 +51,37 @@ static const struct kv *missing_label(const struct pod *p, const struct node *n)
 
 static void write_node(const struct pod *p, const struct schedule_node *n, struct buf *out)
 {
-    enum reason why = verdict_first(n->verdict.reasons);
+    enum reason why = filter_result_first(n->verdict.reasons);
     const struct kv *label = why == REASON_AFFINITY ? missing_label(p, n->node) : NULL;
 
     buf_add_cstr(out, reason_of_node(why));
     if (why == REASON_TAINT)
         buf_addf(out, ": {%s: %s}", n->verdict.taint->key, n->verdict.taint->value);
     else if (label)
-        buf_addf(out, ": it has not %s=%s", label->key, label->value);
+        buf_addf(out, ": it lacks the label %s=%s", label->key, label->value);
 }
 
-static void add_nodes(struct report *r, const struct schedule *x)
+static void add_nodes(struct why_report *r, const struct schedule *schedule)
 {
-    for (size_t i = 0; i < x->nodes.count; i++) {
-        const struct schedule_node *n = &x->nodes.items[i];
+    for (size_t i = 0; i < schedule->nodes.count; i++) {
+        const struct schedule_node *n = &schedule->nodes.items[i];
         _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
-        const char *word =
-            n->verdict.reasons ? reason_word(verdict_first(n->verdict.reasons)) : refusal_word(REFUSAL_NONE);
+        const char *word = n->verdict.reasons ? reason_word(filter_result_first(n->verdict.reasons))
+                                              : refusal_word(REFUSAL_NONE);
 
         if (!report_count(r, word))
             continue;
         if (n->verdict.reasons)
-            write_node(x->pod, n, &words);
+            write_node(schedule->pod, n, &words);
         else
-            buf_add_cstr(&words, "will do");
+            buf_add_cstr(&words, "suitable");
         report_example(r, word, n->node->obj.name, "%s", buf_cstr(&words));
     }
 }
 
-/* --- Which claim it is --- */
+/* --- The claim concerned --- */
 
-/* The claims of the pod with their volumes, one after the other; NULL at the end. */
+/* Iterates over the pod's claims and their volumes; NULL at the end. */
 static const struct claim *next_claim(const struct why_world *w, const struct pod *p, uint32_t *at,
                                       const struct volume **ret)
 {
@@ -97,16 +98,16 @@ static const struct claim *next_claim(const struct why_world *w, const struct po
     return NULL;
 }
 
-static bool reaches(const struct volume *v, const struct node *n)
+static bool node_reaches_volume(const struct volume *v, const struct node *n)
 {
     struct error ignored;
 
     return node_affinity_check(v->affinity, n->obj.labels.items, n->obj.labels.count, &ignored) == 0;
 }
 
-/* Where the volume can be had, and what is the matter there. */
-static void write_place(const struct why_world *w, const struct schedule *x, const struct volume *v,
-                        struct buf *out)
+/* The nodes that reach the volume, and what else refuses them. */
+static void write_reaching_nodes(const struct why_world *w, const struct schedule *schedule,
+                                 const struct volume *v, struct buf *out)
 {
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
 
@@ -116,107 +117,105 @@ static void write_place(const struct why_world *w, const struct schedule *x, con
         return;
     }
     buf_addf(out, "can only be used from %s", buf_cstr(&nodes));
-    for (size_t i = 0; i < x->nodes.count; i++) {
-        const struct schedule_node *n = &x->nodes.items[i];
+    for (size_t i = 0; i < schedule->nodes.count; i++) {
+        const struct schedule_node *n = &schedule->nodes.items[i];
 
-        if (n->verdict.reasons == 0 || !reaches(v, n->node))
+        if (n->verdict.reasons == 0 || !node_reaches_volume(v, n->node))
             continue;
         buf_addf(out, "; %s ", n->node->obj.name);
-        write_node(x->pod, n, out);
+        write_node(schedule->pod, n, out);
         break;
     }
 }
 
-/* Each of its volumes can be had somewhere, and not all of them from one node. */
-static bool are_apart(const struct why_world *w, const struct schedule *x)
+/* Each of its volumes is reached by some node, but no node reaches all of them. */
+static bool have_no_common_node(const struct why_world *w, const struct schedule *schedule)
 {
     const struct volume *v;
     uint32_t at = 0;
 
-    while (next_claim(w, x->pod, &at, &v)) {
+    while (next_claim(w, schedule->pod, &at, &v)) {
         _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
 
         if (v && why_reach(w, v, &nodes) == 0)
             return false;
     }
-    for (size_t i = 0; i < x->nodes.count; i++) {
+    for (size_t i = 0; i < schedule->nodes.count; i++) {
         bool has_all = true;
 
-        for (at = 0; next_claim(w, x->pod, &at, &v);)
-            has_all &= !v || reaches(v, x->nodes.items[i].node);
+        for (at = 0; next_claim(w, schedule->pod, &at, &v);)
+            has_all &= !v || node_reaches_volume(v, schedule->nodes.items[i].node);
         if (has_all)
             return false;
     }
     return true;
 }
 
-static void explain_apart(const struct why_world *w, struct report *r, const struct schedule *x)
+static void explain_no_common_node(const struct why_world *w, struct why_report *r,
+                                   const struct schedule *schedule)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
     const struct volume *v;
     uint32_t at = 0;
 
-    while (next_claim(w, x->pod, &at, &v)) {
+    while (next_claim(w, schedule->pod, &at, &v)) {
         if (!v || !v->affinity)
             continue;
         buf_addf(&words, "%s%s on ", words.len ? ", " : "", v->obj.name);
         (void)why_reach(w, v, &words);
     }
-    report_cause(r, "volumes-apart", "no node reaches all of its volumes: %s", buf_cstr(&words));
+    report_cause(r, "volumes-apart", "no node can use all of its volumes: %s", buf_cstr(&words));
 }
 
-static void advise_node(struct report *r, const struct volume *v)
-{
-    _cleanup_(buf_done_p) struct buf labels = BUF_INIT(WHY_LINE_BYTES_MAX);
-
-    node_selector_words(v->affinity, &labels);
-    report_advise(r, "Add a node labelled %s; the volume cannot move.", buf_cstr(&labels));
-}
-
-/* Of the volumes that the node cannot reach. */
-static void explain_affinity(const struct why_world *w, struct report *r, const struct schedule *x,
+/* Names a volume that the node cannot reach. */
+static void explain_affinity(const struct why_world *w, struct why_report *r, const struct schedule *schedule,
                              const struct schedule_node *n)
 {
     const struct claim *c;
     const struct volume *v;
     uint32_t at = 0;
 
-    if (are_apart(w, x)) {
-        explain_apart(w, r, x);
+    if (have_no_common_node(w, schedule)) {
+        explain_no_common_node(w, r, schedule);
         return;
     }
-    while ((c = next_claim(w, x->pod, &at, &v))) {
-        _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), none = BUF_INIT(64);
+    while ((c = next_claim(w, schedule->pod, &at, &v))) {
+        _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), none = BUF_INIT(64),
+                                         labels = BUF_INIT(WHY_LINE_BYTES_MAX);
         bool is_gone;
 
-        if (!v || reaches(v, n->node))
+        if (!v || node_reaches_volume(v, n->node))
             continue;
-        write_place(w, x, v, &words);
+        write_reaching_nodes(w, schedule, v, &words);
         is_gone = why_reach(w, v, &none) == 0;
         report_cause(r, is_gone ? "node-gone" : reason_word(REASON_VOLUME_AFFINITY),
                      "volume %s of claim %s %s", v->obj.name, c->obj.name, buf_cstr(&words));
-        if (is_gone)
-            advise_node(r, v);
+        if (!is_gone)
+            continue;
+        node_selector_words(v->affinity, &labels);
+        report_advise(r, "Add a node labelled %s; the volume cannot move.", buf_cstr(&labels));
     }
 }
 
-static void explain_alone(const struct why_world *w, struct report *r, const struct schedule *x)
+static void explain_exclusive_claim(const struct why_world *w, struct why_report *r,
+                                    const struct schedule *schedule)
 {
     const struct claim *c;
     const struct volume *v;
     uint32_t at = 0;
 
-    while ((c = next_claim(w, x->pod, &at, &v))) {
+    while ((c = next_claim(w, schedule->pod, &at, &v))) {
         _cleanup_(buf_done_p) struct buf pods = BUF_INIT(WHY_LINE_BYTES_MAX);
 
-        if (c->modes & ACCESS_RWOP && why_users_placed(w, c->obj.ns, c->obj.name, x->pod->obj.uid, &pods) > 0)
+        if (c->modes & ACCESS_RWOP &&
+            why_users(w, c->obj.ns, c->obj.name, schedule->pod->obj.uid, /* is_placed= */ true, &pods) > 0)
             report_cause(r, reason_word(REASON_POD_ALONE),
-                         "claim %s is for one pod alone (ReadWriteOncePod), and pod %s has it", c->obj.name,
+                         "claim %s allows only one pod (ReadWriteOncePod), and pod %s uses it", c->obj.name,
                          buf_cstr(&pods));
     }
 }
 
-static void explain_zone(const struct why_world *w, struct report *r, const struct schedule *x)
+static void explain_zone(const struct why_world *w, struct why_report *r, const struct schedule *schedule)
 {
     static const char *const keys[] = { "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
                                         "failure-domain.beta.kubernetes.io/zone",
@@ -225,67 +224,67 @@ static void explain_zone(const struct why_world *w, struct report *r, const stru
     const struct volume *v;
     uint32_t at = 0;
 
-    while ((c = next_claim(w, x->pod, &at, &v)))
+    while ((c = next_claim(w, schedule->pod, &at, &v)))
         for (size_t i = 0; v && i < ARRAY_LEN(keys); i++)
             if (object_label(&v->obj, keys[i]))
                 report_cause(r, reason_word(REASON_ZONE),
-                             "volume %s of claim %s is in %s=%s, and the nodes "
-                             "that would do are not",
+                             "volume %s of claim %s is in %s=%s, and no otherwise suitable node is",
                              v->obj.name, c->obj.name, keys[i], object_label(&v->obj, keys[i]));
 }
 
-static void explain_limit(const struct why_world *w, struct report *r, const struct schedule_node *n)
+static void explain_limit(const struct why_world *w, struct why_report *r, const struct schedule_node *n)
 {
     const struct object *o = why_get(w, KIND_CSI_NODE, "", n->node->obj.name);
     const struct csi_node *k = (const struct csi_node *)(const void *)o;
 
-    report_cause(r, reason_word(REASON_VOLUME_COUNT), "node %s has as many volumes as it can",
+    report_cause(r, reason_word(REASON_VOLUME_COUNT), "node %s has reached its volume limit",
                  n->node->obj.name);
     for (uint32_t i = 0; k && i < k->drivers_count; i++)
         if (k->drivers[i].count_max >= 0)
-            report_fact(r, "node %s takes %lld volumes of driver %s", n->node->obj.name,
+            report_fact(r, "node %s accepts %lld volumes of driver %s", n->node->obj.name,
                         (long long)k->drivers[i].count_max, k->drivers[i].name);
 }
 
-/* --- No node --- */
+/* --- No suitable node --- */
 
-/* The reason that was asked last, of a node that has it. */
-static const struct schedule_node *nearest(const struct schedule *x)
+/* The node whose refusal comes from the last filter. */
+static const struct schedule_node *find_closest_node(const struct schedule *schedule)
 {
-    const struct schedule_node *best = &x->nodes.items[0];
+    const struct schedule_node *best = &schedule->nodes.items[0];
 
-    for (size_t i = 1; i < x->nodes.count; i++)
-        if (verdict_first(x->nodes.items[i].verdict.reasons) > verdict_first(best->verdict.reasons))
-            best = &x->nodes.items[i];
+    for (size_t i = 1; i < schedule->nodes.count; i++)
+        if (filter_result_first(schedule->nodes.items[i].verdict.reasons) >
+            filter_result_first(best->verdict.reasons))
+            best = &schedule->nodes.items[i];
     return best;
 }
 
-static void explain_no_node(const struct why_world *w, struct report *r, const struct schedule *x,
-                            const struct pod_verdict *volumes)
+static void explain_no_node(const struct why_world *w, struct why_report *r, const struct schedule *schedule,
+                            const struct pod_filter_result *volumes)
 {
-    const struct schedule_node *n = nearest(x);
-    enum reason why = verdict_first(n->verdict.reasons);
+    const struct schedule_node *n = find_closest_node(schedule);
+    enum reason why = filter_result_first(n->verdict.reasons);
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     if (why == REASON_VOLUME_AFFINITY)
-        explain_affinity(w, r, x, n);
+        explain_affinity(w, r, schedule, n);
     else if (why == REASON_POD_ALONE)
-        explain_alone(w, r, x);
+        explain_exclusive_claim(w, r, schedule);
     else if (why == REASON_ZONE)
-        explain_zone(w, r, x);
+        explain_zone(w, r, schedule);
     else if (why == REASON_VOLUME_COUNT)
         explain_limit(w, r, n);
     else if ((why == REASON_NO_VOLUME || why == REASON_NO_SPACE) && volumes->volume)
         report_cause(r, reason_word(why), "claim %s: %s", pod_claim_name(volumes->volume), volumes->sentence);
     else if (why == REASON_NO_VOLUME && volumes->fits_alone)
         report_cause(r, "too-few-volumes",
-                     "each of its claims would find a volume, and no node has volumes for all of them");
-    write_node(x->pod, n, &words);
-    if (x->nodes.count == 1)
+                     "each of its claims fits some volume, but no node has volumes for all of them");
+    write_node(schedule->pod, n, &words);
+    if (schedule->nodes.count == 1)
         report_cause(r, reason_word(why), "the only node, %s, %s", n->node->obj.name, buf_cstr(&words));
     else
-        report_cause(r, reason_word(why), "none of the %zu nodes will do; the nearest, %s, %s",
-                     x->nodes.count, n->node->obj.name, buf_cstr(&words));
+        report_cause(r, reason_word(why), "none of the %zu nodes is suitable; the closest, %s, %s",
+                     schedule->nodes.count, n->node->obj.name, buf_cstr(&words));
     if (why == REASON_NO_VOLUME || why == REASON_NO_SPACE)
         report_advise_as(r, volumes->advice);
     if (advices[why] && !str_is(report_cause_code(r), "node-gone"))
@@ -294,24 +293,25 @@ static void explain_no_node(const struct why_world *w, struct report *r, const s
 
 /* --- The whole pod --- */
 
-static void explain_refused(struct report *r, const struct schedule *x, const struct pod_verdict *volumes)
+static void explain_refused(struct why_report *r, const struct schedule *schedule,
+                            const struct pod_filter_result *volumes)
 {
-    const char *claim = x->about ? pod_claim_name(x->about) : NULL;
+    const char *claim = schedule->about ? pod_claim_name(schedule->about) : NULL;
 
-    switch (x->refusal) {
+    switch (schedule->refusal) {
     case REFUSAL_NO_NODES:
-        report_cause(r, refusal_word(x->refusal), "there is no node");
-        report_advise(r, "Start a node: berth serve has one, or berth node.");
+        report_cause(r, refusal_word(schedule->refusal), "no node exists");
+        report_advise(r, "Start a node: berth serve runs one, or start berth node.");
         break;
     case REFUSAL_NAMES:
-        report_cause(r, refusal_word(x->refusal), "its node affinity names nodes in a way that leaves none");
+        report_cause(r, refusal_word(schedule->refusal), "its node affinity allows no node by name");
         break;
     case REFUSAL_NO_CLAIM:
-        report_cause(r, refusal_word(x->refusal), "claim %s does not exist", claim);
-        report_advise(r, "Create the claim in namespace %s.", x->pod->obj.ns);
+        report_cause(r, refusal_word(schedule->refusal), "claim %s does not exist", claim);
+        report_advise(r, "Create the claim in namespace %s.", schedule->pod->obj.ns);
         break;
     case REFUSAL_UNBOUND:
-        report_cause(r, refusal_word(x->refusal), "claim %s is not bound: %s", claim,
+        report_cause(r, refusal_word(schedule->refusal), "claim %s is not bound: %s", claim,
                      strcmp(volumes->cause, WHY_NOTHING) == 0
                          ? "the binder has not set pv.kubernetes.io/bind-completed"
                          : volumes->sentence);
@@ -324,7 +324,7 @@ static void explain_refused(struct report *r, const struct schedule *x, const st
     case REFUSAL_NO_CLASS:
     case REFUSAL_NO_MODE:
     case REFUSAL_NO_VOLUME:
-        report_cause(r, refusal_word(x->refusal), "claim %s: %s", claim, volumes->sentence);
+        report_cause(r, refusal_word(schedule->refusal), "claim %s: %s", claim, volumes->sentence);
         report_advise_as(r, volumes->advice);
         break;
     case REFUSAL_NONE:
@@ -333,56 +333,58 @@ static void explain_refused(struct report *r, const struct schedule *x, const st
     }
 }
 
-/* --- On its way --- */
+/* --- Binding in progress --- */
 
-static void explain_binding(const struct why_world *w, struct report *r, const struct schedule *x)
+static void explain_binding(const struct why_world *w, struct why_report *r, const struct schedule *schedule)
 {
     uint64_t now_ns = clock_mono_ns(w->clock);
 
-    if (!x->is_written || x->claims.count == 0) {
-        report_cause(r, "binding", "node %s is chosen, and that is being written", x->chosen);
-        report_next(r, "it is given node %s", x->chosen);
+    if (!schedule->is_written || schedule->claims.count == 0) {
+        report_cause(r, "binding", "node %s is selected, and the binding is being written", schedule->chosen);
+        report_next(r, "it is assigned to node %s", schedule->chosen);
         return;
     }
-    for (size_t i = 0; i < x->claims.count; i++) {
-        const struct schedule_claim *c = &x->claims.items[i];
+    for (size_t i = 0; i < schedule->claims.count; i++) {
+        const struct schedule_claim *c = &schedule->claims.items[i];
 
         if (c->volume)
-            report_cause(r, "binding", "node %s is chosen, and claim %s is not yet bound to volume %s",
-                         x->chosen, c->claim->obj.name, c->volume->obj.name);
+            report_cause(r, "binding", "node %s is selected, and claim %s is not yet bound to volume %s",
+                         schedule->chosen, c->claim->obj.name, c->volume->obj.name);
         else
-            report_cause(r, "provisioning", "node %s is chosen, and claim %s is not yet provisioned there",
-                         x->chosen, c->claim->obj.name);
+            report_cause(r, "provisioning", "node %s is selected, and claim %s is not yet provisioned there",
+                         schedule->chosen, c->claim->obj.name);
     }
-    if (x->binding_until_ns > now_ns)
-        report_next(r, "it is given the node when they are bound; in %llu s the choice is made anew",
-                    (unsigned long long)((x->binding_until_ns - now_ns) / NS_PER_S));
+    if (schedule->binding_until_ns > now_ns)
+        report_next(r,
+                    "it is assigned to the node when they are bound; after %llu s a node is selected again",
+                    (unsigned long long)((schedule->binding_until_ns - now_ns) / NS_PER_S));
 }
 
-static void add_queue(const struct why_world *w, struct report *r, const struct schedule *x)
+static void add_queue(const struct why_world *w, struct why_report *r, const struct schedule *schedule)
 {
     uint64_t now_ns = clock_mono_ns(w->clock);
 
-    if (!x->is_live)
+    if (!schedule->is_live)
         return;
-    if (x->place == SCHEDULE_ASIDE) {
-        report_fact(r, "tried %u time%s, the last time %llu s ago", x->attempts, x->attempts == 1 ? "" : "s",
-                    (unsigned long long)((now_ns - x->since_ns) / NS_PER_S));
-        report_next(r, "the scheduler tries again when something changes that may help, or after 5 minutes");
-    } else if (x->place == SCHEDULE_RESTING) {
-        report_fact(r, "tried %u time%s", x->attempts, x->attempts == 1 ? "" : "s");
-        report_next(r, "the scheduler tries again in %llu s",
-                    (unsigned long long)(x->rest_until_ns > now_ns
-                                             ? (x->rest_until_ns - now_ns + NS_PER_S - 1) / NS_PER_S
+    if (schedule->place == SCHEDULE_ASIDE) {
+        report_fact(r, "%u scheduling attempt%s, the last one %llu s ago", schedule->attempts,
+                    schedule->attempts == 1 ? "" : "s",
+                    (unsigned long long)((now_ns - schedule->since_ns) / NS_PER_S));
+        report_next(r, "the scheduler retries when a relevant object changes, or after 5 minutes");
+    } else if (schedule->place == SCHEDULE_RESTING) {
+        report_fact(r, "%u scheduling attempt%s", schedule->attempts, schedule->attempts == 1 ? "" : "s");
+        report_next(r, "the scheduler retries in %llu s",
+                    (unsigned long long)(schedule->rest_until_ns > now_ns
+                                             ? (schedule->rest_until_ns - now_ns + NS_PER_S - 1) / NS_PER_S
                                              : 0));
-    } else if (x->place == SCHEDULE_READY) {
-        report_next(r, "it is the scheduler's next, or soon");
+    } else if (schedule->place == SCHEDULE_READY) {
+        report_next(r, "it is next in the scheduling queue, or soon");
     }
 }
 
-/* --- Not to be scheduled --- */
+/* --- Pods that are not scheduled --- */
 
-/* The gates are not in the view. */
+/* The decoded pod does not include the gates: they are read from its JSON. */
 static void write_gates(const struct pod *p, struct buf *out)
 {
     _cleanup_(json_done_p) struct json d;
@@ -397,63 +399,49 @@ static void write_gates(const struct pod *p, struct buf *out)
         buf_addf(out, "%s%.*s", out->len ? ", " : "", STR_ARG(json_get_text(&d, g, "name")));
 }
 
-static void explain_gated(struct report *r, const struct pod *p)
+static void explain_gated(struct why_report *r, const struct pod *p)
 {
     _cleanup_(buf_done_p) struct buf gates = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     write_gates(p, &gates);
-    report_cause(r, "gated", "its scheduling gates are there: %s", buf_cstr(&gates));
-    report_advise(
-        r, "Whoever set a gate takes it away when the pod may go; the scheduler does not look before.");
-    report_next(r, "it is scheduled when the last gate is gone");
+    report_cause(r, "gated", "it has scheduling gates: %s", buf_cstr(&gates));
+    report_advise(r, "The component that set a gate removes it when the pod may be scheduled.");
+    report_next(r, "it is scheduled when the last gate is removed");
 }
 
-/* No scheduler to ask: what one wrote. */
-static void explain_condition(struct report *r, const struct pod *p)
+static void explain_state(const struct why_world *w, struct why_report *r, const struct schedule *schedule,
+                          const struct pod_filter_result *volumes)
 {
-    const struct status_condition *c = condition_get(&p->conditions, "PodScheduled");
-
-    if (p->scheduling_gates_count > 0)
-        explain_gated(r, p);
-    else if (c && c->status == CONDITION_FALSE)
-        report_cause(r, "unschedulable", "%s", c->message);
-    else
-        report_cause(r, "not-looked-at", "no scheduler has looked at it yet");
-}
-
-static void explain_state(const struct why_world *w, struct report *r, const struct schedule *x,
-                          const struct pod_verdict *volumes)
-{
-    switch (x->state) {
+    switch (schedule->state) {
     case SCHEDULE_OTHERS:
         report_cause(r, "other-scheduler", "it names scheduler \"%s\", which is not " SCHEDULER_NAME,
-                     x->pod->scheduler_name);
-        report_advise(r, "Start that scheduler, or leave spec.schedulerName out of the pod.");
+                     schedule->pod->scheduler_name);
+        report_advise(r, "Start that scheduler, or remove spec.schedulerName from the pod.");
         break;
     case SCHEDULE_GATED:
-        explain_gated(r, x->pod);
+        explain_gated(r, schedule->pod);
         break;
     case SCHEDULE_GOING:
-        report_cause(r, "deleting", "it is being deleted, and gets no node any more");
+        report_cause(r, "deleting", "it is being deleted, and is not scheduled any more");
         break;
     case SCHEDULE_BINDING:
-        explain_binding(w, r, x);
+        explain_binding(w, r, schedule);
         report_advise_as(r, volumes->advice);
         break;
     case SCHEDULE_REFUSED:
-        explain_refused(r, x, volumes);
+        explain_refused(r, schedule, volumes);
         break;
     case SCHEDULE_NO_NODE:
-        explain_no_node(w, r, x, volumes);
+        explain_no_node(w, r, schedule, volumes);
         break;
     case SCHEDULE_FAILED:
-        report_cause(r, "scheduler-error", "%s", buf_cstr(&x->message));
+        report_cause(r, "scheduler-error", "%s", buf_cstr(&schedule->message));
         break;
     case SCHEDULE_FITS:
-        report_cause(r, "about-to-be-scheduled", "node %s will do, and it is about to be given it",
-                     x->chosen);
-        if (!x->is_live)
-            report_advise(r, "If this lasts, no scheduler runs: berth serve, or berth scheduler.");
+        report_cause(r, "about-to-be-scheduled",
+                     "node %s is suitable, and the pod is about to be assigned to it", schedule->chosen);
+        if (!schedule->is_live)
+            report_advise(r, "If this persists, no scheduler runs: start berth serve or berth scheduler.");
         break;
     case SCHEDULE_ENDED:
     case SCHEDULE_PLACED:
@@ -462,7 +450,7 @@ static void explain_state(const struct why_world *w, struct report *r, const str
     }
 }
 
-/* --- The scheduler's answer, kept for all passes --- */
+/* --- The scheduler's answer, shared by all passes --- */
 
 struct schedule_walk {
     struct why_walk walk; /* about a pod */
@@ -470,24 +458,25 @@ struct schedule_walk {
     bool is_there;
 };
 
-/* The cost of a node is that of a look. */
+/* A node costs one look. */
 static size_t step_schedule(const struct why_world *w, struct why_walk *walk, size_t looks_max)
 {
-    struct schedule_walk *x = CONTAINER_OF(walk, struct schedule_walk, walk);
+    struct schedule_walk *schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
     struct error ignored;
 
     (void)looks_max;
-    x->is_there = scheduler_explain(w->scheduler, pod_of(walk->about), &x->schedule, &ignored) == 0;
+    schedule_walk->is_there =
+        scheduler_explain(w->scheduler, pod_of(walk->about), &schedule_walk->schedule, &ignored) == 0;
     walk->is_done = true;
-    return 1 + (x->is_there ? x->schedule.nodes.count : 0);
+    return 1 + (schedule_walk->is_there ? schedule_walk->schedule.nodes.count : 0);
 }
 
 static void clear_schedule(struct why_walk *walk)
 {
-    struct schedule_walk *x = CONTAINER_OF(walk, struct schedule_walk, walk);
+    struct schedule_walk *schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
 
-    if (x->is_there)
-        schedule_done(&x->schedule);
+    if (schedule_walk->is_there)
+        schedule_done(&schedule_walk->schedule);
 }
 
 static const struct why_walk_type schedule_walk_type = {
@@ -497,7 +486,7 @@ static const struct why_walk_type schedule_walk_type = {
 struct schedule *why_schedule(const struct why_world *w, const struct pod *p)
 {
     bool was_waiting = w->work->is_waiting;
-    struct schedule_walk *x;
+    struct schedule_walk *schedule_walk;
     struct why_walk *walk;
 
     if (!w->scheduler)
@@ -509,23 +498,29 @@ struct schedule *why_schedule(const struct why_world *w, const struct pod *p)
         w->work->pass_looks += step_schedule(w, walk, SIZE_MAX);
         w->work->is_waiting = was_waiting;
     }
-    x = CONTAINER_OF(walk, struct schedule_walk, walk);
-    return x->is_there ? &x->schedule : NULL;
+    schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
+    return schedule_walk->is_there ? &schedule_walk->schedule : NULL;
 }
 
-void why_scheduling(const struct why_world *w, struct report *r, const struct pod *p)
+void why_scheduling(const struct why_world *w, struct why_report *r, const struct pod *p)
 {
-    const struct schedule *x = why_schedule(w, p);
-    struct pod_verdict volumes;
+    const struct status_condition *c = condition_get(&p->conditions, "PodScheduled");
+    const struct schedule *schedule = why_schedule(w, p);
+    struct pod_filter_result volumes;
 
-    why_pod_volumes(w, r, p, x, x ? x->about : NULL, &volumes);
-    if (!x) {
-        explain_condition(r, p);
+    why_pod_volumes(w, r, p, schedule, schedule ? schedule->about : NULL, &volumes);
+    if (!schedule) { /* no scheduler in this process: use the condition that it wrote */
+        if (p->scheduling_gates_count > 0)
+            explain_gated(r, p);
+        else if (c && c->status == CONDITION_FALSE)
+            report_cause(r, "unschedulable", "%s", c->message);
+        else
+            report_cause(r, "not-looked-at", "no scheduler has processed it yet");
         return;
     }
-    explain_state(w, r, x, &volumes);
-    add_nodes(r, x);
-    add_queue(w, r, x);
-    if (x->message.len > 0 && x->state != SCHEDULE_GATED)
-        report_fact(r, "the scheduler says: %s", buf_cstr(&x->message));
+    explain_state(w, r, schedule, &volumes);
+    add_nodes(r, schedule);
+    add_queue(w, r, schedule);
+    if (schedule->message.len > 0 && schedule->state != SCHEDULE_GATED)
+        report_fact(r, "the scheduler reports: %s", buf_cstr(&schedule->message));
 }

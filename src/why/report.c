@@ -1,3 +1,7 @@
+/* Builds a report member by member in a JSON document (report.h has its format).
+ *
+ * All text is copied into the document and bounded; after the first allocation failure the document is marked
+ * as failed and the calls do nothing. */
 #include "why/report.h"
 
 #include <assert.h>
@@ -6,13 +10,12 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/cleanup.h"
 
-/* A line of text: cut where it is too long, at a whole character. */
-static json_ref line_new(struct report *r, const char *fmt, va_list args)
+/* A line of text, truncated at a character boundary if it is too long. */
+static json_ref line_new(struct why_report *r, const char *fmt, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-static json_ref line_new(struct report *r, const char *fmt, va_list args)
+static json_ref line_new(struct why_report *r, const char *fmt, va_list args)
 {
     char text[WHY_LINE_BYTES_MAX];
     int len = vsnprintf(text, sizeof text, fmt, args);
@@ -29,7 +32,7 @@ static json_ref line_new(struct report *r, const char *fmt, va_list args)
     return json_new_string(r->d, str_of(text));
 }
 
-static json_ref array_add(struct report *r, const char *key)
+static json_ref array_add(struct why_report *r, const char *key)
 {
     json_ref a = json_new_array(r->d);
 
@@ -37,10 +40,10 @@ static json_ref array_add(struct report *r, const char *key)
     return a;
 }
 
-void report_begin(struct report *r, struct json *d, const char *kind, const char *ns, const char *name,
+void report_begin(struct why_report *r, struct json *d, const char *kind, const char *ns, const char *name,
                   bool shows_all)
 {
-    *r = (struct report){ .d = d, .json = json_new_object(d), .shows_all = shows_all };
+    *r = (struct why_report){ .d = d, .json = json_new_object(d), .shows_all = shows_all };
     json_set_string(d, r->json, "kind", kind);
     json_set_string(d, r->json, "namespace", ns);
     json_set_string(d, r->json, "name", name);
@@ -57,7 +60,7 @@ void report_begin(struct report *r, struct json *d, const char *kind, const char
     r->advice = array_add(r, "advice");
 }
 
-bool report_begin_part(struct report *r, struct report *part, const char *kind, const char *ns,
+bool report_begin_part(struct why_report *r, struct why_report *part, const char *kind, const char *ns,
                        const char *name)
 {
     if (r->depth + 1 >= WHY_DEPTH_MAX || json_count(r->d, r->parts) >= WHY_PARTS_MAX)
@@ -68,21 +71,9 @@ bool report_begin_part(struct report *r, struct report *part, const char *kind, 
     return true;
 }
 
-/* Of many candidates a few of each reason are examples enough. */
-static void cut_examples(struct report *r, struct report_group *g)
-{
-    json_ref last = json_at(r->d, g->examples, WHY_EXAMPLES);
-
-    while (last) {
-        json_ref next = json_next(r->d, last);
-
-        json_unlink(r->d, last);
-        last = next;
-    }
-}
-
-/* The reason that refuses most comes first; of equals, the one that was met first. */
-static void append_groups(struct report *r, json_ref groups)
+/* Reasons in descending order of count, then of first occurrence. Of many candidates, a few per reason are
+ * kept. */
+static void append_groups(struct why_report *r, json_ref groups)
 {
     bool is_done[WHY_GROUPS_MAX] = { false };
 
@@ -96,12 +87,13 @@ static void append_groups(struct report *r, json_ref groups)
         is_done[best] = true;
         json_set(r->d, r->groups[best].json, "count", json_new_int(r->d, (int64_t)r->groups[best].count));
         if (!r->shows_all && r->total > WHY_FEW)
-            cut_examples(r, &r->groups[best]);
+            for (json_ref e; (e = json_at(r->d, r->groups[best].examples, WHY_EXAMPLES));)
+                json_unlink(r->d, e);
         json_append(r->d, groups, r->groups[best].json);
     }
 }
 
-void report_end(struct report *r)
+void report_end(struct why_report *r)
 {
     json_ref groups = json_new_array(r->d);
 
@@ -112,15 +104,15 @@ void report_end(struct report *r)
         report_cause(r, WHY_NOTHING, "nothing is wrong");
 }
 
-static void set_line(struct report *r, const char *key, const char *fmt, va_list args)
+static void set_line(struct why_report *r, const char *key, const char *fmt, va_list args)
     __attribute__((format(printf, 3, 0)));
 
-static void set_line(struct report *r, const char *key, const char *fmt, va_list args)
+static void set_line(struct why_report *r, const char *key, const char *fmt, va_list args)
 {
     json_set(r->d, r->json, key, line_new(r, fmt, args));
 }
 
-void report_state(struct report *r, const char *fmt, ...)
+void report_state(struct why_report *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -129,7 +121,7 @@ void report_state(struct report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void report_cause(struct report *r, const char *cause, const char *fmt, ...)
+void report_cause(struct why_report *r, const char *cause, const char *fmt, ...)
 {
     va_list args;
 
@@ -144,17 +136,17 @@ void report_cause(struct report *r, const char *cause, const char *fmt, ...)
     va_end(args);
 }
 
-bool report_has_cause(const struct report *r)
+bool report_has_cause(const struct why_report *r)
 {
     return r->has_cause;
 }
 
-struct str report_cause_code(const struct report *r)
+struct str report_cause_code(const struct why_report *r)
 {
     return json_get_text(r->d, r->json, "cause");
 }
 
-struct str report_sentence(const struct report *r)
+struct str report_sentence(const struct why_report *r)
 {
     return json_get_text(r->d, r->json, "sentence");
 }
@@ -171,7 +163,7 @@ struct str report_detail(struct str message)
     return (struct str){ words, message.len - (size_t)(words - message.s) };
 }
 
-void report_fact(struct report *r, const char *fmt, ...)
+void report_fact(struct why_report *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -180,7 +172,7 @@ void report_fact(struct report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void report_next(struct report *r, const char *fmt, ...)
+void report_next(struct why_report *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -189,7 +181,7 @@ void report_next(struct report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void report_advise(struct report *r, const char *fmt, ...)
+void report_advise(struct why_report *r, const char *fmt, ...)
 {
     va_list args;
 
@@ -198,7 +190,7 @@ void report_advise(struct report *r, const char *fmt, ...)
     va_end(args);
 }
 
-void report_advise_as(struct report *r, json_ref advice)
+void report_advise_as(struct why_report *r, json_ref advice)
 {
     for (json_ref v = advice ? json_first(r->d, advice) : 0; v; v = json_next(r->d, v))
         report_advise(r, "%.*s", STR_ARG(json_text(r->d, v)));
@@ -206,14 +198,14 @@ void report_advise_as(struct report *r, json_ref advice)
 
 /* --- Candidates --- */
 
-static struct report_group *group_of(struct report *r, const char *reason)
+static struct report_group *group_of(struct why_report *r, const char *reason)
 {
     struct report_group *g;
 
     for (size_t i = 0; i < r->groups_count; i++)
         if (r->groups[i].reason == reason || strcmp(r->groups[i].reason, reason) == 0)
             return &r->groups[i];
-    assert(r->groups_count < WHY_GROUPS_MAX); /* reasons are literals: there are so many and no more */
+    assert(r->groups_count < WHY_GROUPS_MAX); /* reasons are literals, so their number is bounded */
     g = &r->groups[r->groups_count++];
     *g = (struct report_group){ .reason = reason,
                                 .json = json_new_object(r->d),
@@ -224,7 +216,7 @@ static struct report_group *group_of(struct report *r, const char *reason)
     return g;
 }
 
-bool report_count(struct report *r, const char *reason)
+bool report_count(struct why_report *r, const char *reason)
 {
     struct report_group *g = group_of(r, reason);
 
@@ -233,7 +225,7 @@ bool report_count(struct report *r, const char *reason)
     return r->shows_all || g->shown < WHY_FEW;
 }
 
-void report_example(struct report *r, const char *reason, const char *name, const char *fmt, ...)
+void report_example(struct why_report *r, const char *reason, const char *name, const char *fmt, ...)
 {
     struct report_group *g = group_of(r, reason);
     json_ref example = json_new_object(r->d);
@@ -247,7 +239,7 @@ void report_example(struct report *r, const char *reason, const char *name, cons
     g->shown++;
 }
 
-void report_take_candidates(struct report *r, const struct report *from, bool is_copied)
+void report_take_candidates(struct why_report *r, const struct why_report *from, bool is_copied)
 {
     assert(r->d == from->d && r->total == 0);
     r->groups_count = from->groups_count;
@@ -265,9 +257,17 @@ void report_take_candidates(struct report *r, const struct report *from, bool is
     }
 }
 
-/* --- What is done and what happened --- */
+bool why_is_one_of(const char *const *list, const char *text)
+{
+    for (; list && *list; list++)
+        if (strcmp(*list, text) == 0)
+            return true;
+    return false;
+}
 
-void report_operation(struct report *r, const struct report_operation *o)
+/* --- Operations and events --- */
+
+void report_operation(struct why_report *r, const struct report_operation *o)
 {
     json_ref x = json_new_object(r->d);
 
@@ -280,7 +280,7 @@ void report_operation(struct report *r, const struct report_operation *o)
     json_append(r->d, r->operations, x);
 }
 
-void report_event(struct report *r, const struct report_event *e)
+void report_event(struct why_report *r, const struct report_event *e)
 {
     json_ref x = json_new_object(r->d);
 

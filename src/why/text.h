@@ -1,7 +1,7 @@
-/* A report for people: its JSON as lines of text.
+/* The text form of a report.
  *
- * The same for a report that a server sent, so everything in it is taken for hostile: control characters
- * become '?', depth is bounded, what is missing or of another type is left out. */
+ * Reports may come from a server and are not trusted: control characters become '?', depth is bounded,
+ * members that are missing or of another type are skipped. */
 #ifndef BERTH_WHY_TEXT_H
 #define BERTH_WHY_TEXT_H
 
@@ -10,14 +10,14 @@
 #include "api/json.h"
 
 struct why_style {
-    bool is_verbose; /* every operation and event: else those that add something to the rest */
-    bool is_ascii;   /* the terminal cannot show other characters: "!=" for the sign that is none */
+    bool is_verbose; /* every operation and event; otherwise only those that add information */
+    bool is_ascii;   /* the terminal cannot show other characters: "!=" instead of "≠" */
 };
-/* The first line is the verdict, the second what the person can do. A part says nothing that its report has
- * said. */
+/* The first line is the cause, the second what the user can do. A part does not repeat what its parent says.
+ */
 void why_text_write(const struct json *d, json_ref report, const struct why_style *style, struct buf *out);
 
-/* A text of a report: one line of it, and nothing that a terminal would obey. */
+/* Adds a text of a report: one line, without characters that control a terminal. */
 void why_text_add(struct str text, const struct why_style *style, struct buf *out);
 
 #endif

@@ -1,3 +1,4 @@
+/* Builds the table of `berth top` from usages and claims, sorts it and writes it as JSON. */
 #include "why/top.h"
 
 #include <stdlib.h>
@@ -13,45 +14,31 @@ static_assert(ARRAY_LEN(top_order_names) == TOP_ORDER_COUNT, "name every order")
 
 /* --- Lines --- */
 
-static bool is_wanted(const struct top_table *t, const char *ns)
-{
-    return !t->ns || strcmp(ns, t->ns) == 0;
-}
-
 static int add_line(struct top_table *t, struct top_line line, struct error *err)
 {
     line.at = t->lines.count;
     return vec_push(&t->lines, line) < 0 ? error_no_memory(err) : 0;
 }
 
-static int add_volumes(struct top_table *t, struct error *err)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < t->usages.items.count && r == 0; i++)
-        if (is_wanted(t, t->usages.items.items[i].ns))
-            r = add_line(t, (struct top_line){ .usage = &t->usages.items.items[i] }, err);
-    return r;
-}
-
 static int compare_claims(const void *a, const void *b)
 {
-    const struct usage *const *x = a, *const *y = b;
-    int order = strcmp((*x)->claim_ns, (*y)->claim_ns);
+    const struct volume_usage *const *left = a, *const *right = b;
+    int order = strcmp((*left)->claim_ns, (*right)->claim_ns);
 
     if (order == 0)
-        order = strcmp((*x)->claim, (*y)->claim);
-    return order ? order : strcmp((*x)->pod, (*y)->pod);
+        order = strcmp((*left)->claim, (*right)->claim);
+    return order ? order : strcmp((*left)->pod, (*right)->pod);
 }
 
-/* How many of the usages from `at` on are of this claim: they stand in the order of claims, as the claims do,
- * so that both are walked once. Those of claims in front of it, which are gone, are passed over. */
-static size_t count_users(const struct usage *const *items, size_t count, size_t *at, const struct object *o)
+/* The number of usages of this claim, starting at `at`. Usages and claims have the same order, so both lists
+ * are traversed once. Usages of deleted claims before this one are skipped. */
+static size_t count_users(const struct volume_usage *const *items, size_t count, size_t *at,
+                          const struct object *o)
 {
     size_t users = 0;
 
     while (*at + users < count) {
-        const struct usage *u = items[*at + users];
+        const struct volume_usage *u = items[*at + users];
         int order = strcmp(u->claim_ns, o->ns);
 
         if (order == 0)
@@ -68,7 +55,7 @@ static size_t count_users(const struct usage *const *items, size_t count, size_t
 
 static int add_claims(struct top_table *t, const struct inventory *all, struct error *err)
 {
-    _cleanup_(vec_done_p) VEC(const struct usage *) mounted = { 0 };
+    _cleanup_(vec_done_p) VEC(const struct volume_usage *) mounted = { 0 };
     size_t at = 0;
     int r = 0;
 
@@ -91,9 +78,9 @@ static int add_claims(struct top_table *t, const struct inventory *all, struct e
     return r;
 }
 
-static int64_t amount(const struct top_line *l, enum top_order order)
+static int64_t line_amount(const struct top_line *l, enum top_order order)
 {
-    const struct usage *u = l->usage;
+    const struct volume_usage *u = l->usage;
 
     switch (order) {
     case TOP_BY_USED:
@@ -106,34 +93,33 @@ static int64_t amount(const struct top_line *l, enum top_order order)
     case TOP_ORDER_COUNT:
         break;
     }
-    return 0; /* they stand in that order */
+    return 0; /* the lines are in that order already */
 }
 
-/* The largest first, what is not known last. */
+/* The largest first, unknown amounts last. */
 static int compare_lines(const void *a, const void *b)
 {
-    const struct top_line *x = a, *y = b;
+    const struct top_line *left = a, *right = b;
 
-    if (x->amount != y->amount)
-        return x->amount > y->amount ? -1 : 1;
-    return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static void sort_lines(struct top_table *t)
-{
-    for (size_t i = 0; i < t->lines.count; i++)
-        t->lines.items[i].amount = amount(&t->lines.items[i], t->order);
-    if (t->lines.count)
-        qsort(t->lines.items, t->lines.count, sizeof *t->lines.items, compare_lines);
+    if (left->amount != right->amount)
+        return left->amount > right->amount ? -1 : 1;
+    return left->at < right->at ? -1 : left->at > right->at;
 }
 
 int top_build(struct top_table *t, const struct inventory *all, struct error *err)
 {
-    int r = t->is_of_claims ? add_claims(t, all, err) : add_volumes(t, err);
+    int r = t->is_of_claims ? add_claims(t, all, err) : 0;
 
-    if (r == 0)
-        sort_lines(t);
-    return r;
+    for (size_t i = 0; i < t->usages.items.count && !t->is_of_claims && r == 0; i++)
+        if (!t->ns || strcmp(t->usages.items.items[i].ns, t->ns) == 0)
+            r = add_line(t, (struct top_line){ .usage = &t->usages.items.items[i] }, err);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < t->lines.count; i++)
+        t->lines.items[i].amount = line_amount(&t->lines.items[i], t->order);
+    if (t->lines.count)
+        qsort(t->lines.items, t->lines.count, sizeof *t->lines.items, compare_lines);
+    return 0;
 }
 
 void top_done(struct top_table *t)
@@ -156,21 +142,9 @@ static void set_text(struct json *d, json_ref object, const char *key, const cha
         json_set_string(d, object, key, text);
 }
 
-static void set_usage(struct json *d, json_ref o, const struct usage *u)
-{
-    set_number(d, o, "usedBytes", u->used);
-    set_number(d, o, "availableBytes", u->available);
-    set_number(d, o, "capacityBytes", u->capacity);
-    set_number(d, o, "percent", usage_percent(u->used, u->capacity));
-    set_number(d, o, "inodesUsed", u->inodes_used);
-    set_number(d, o, "inodesFree", u->inodes_free);
-    set_number(d, o, "inodes", u->inodes);
-    set_text(d, o, "error", u->error);
-}
-
 static json_ref line_as_json(struct json *d, const struct top_line *l)
 {
-    const struct usage *u = l->usage;
+    const struct volume_usage *u = l->usage;
     json_ref o = json_new_object(d);
     _cleanup_(buf_done_p) struct buf asked = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
 
@@ -191,7 +165,14 @@ static json_ref line_as_json(struct json *d, const struct top_line *l)
     }
     set_text(d, o, "pod", u->pod);
     set_text(d, o, "node", u->node);
-    set_usage(d, o, u);
+    set_number(d, o, "usedBytes", u->used);
+    set_number(d, o, "availableBytes", u->available);
+    set_number(d, o, "capacityBytes", u->capacity);
+    set_number(d, o, "percent", usage_percent(u->used, u->capacity));
+    set_number(d, o, "inodesUsed", u->inodes_used);
+    set_number(d, o, "inodesFree", u->inodes_free);
+    set_number(d, o, "inodes", u->inodes);
+    set_text(d, o, "error", u->error);
     return o;
 }
 

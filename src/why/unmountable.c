@@ -1,3 +1,4 @@
+/* Explains volumes that a node cannot mount because it has no plugin for them. */
 #include "why/unmountable.h"
 
 #include <string.h>
@@ -5,18 +6,16 @@
 #include "api/claim.h"
 #include "api/mountable.h"
 #include "api/pod_claims.h"
-#include "base/cleanup.h"
 #include "plugins/flex/prober.h"
 
 #define CAUSE "unmountable-kind"
 
 /* --- Kinds --- */
 
-static void advise(struct report *r)
+static void advise_other_type(struct why_report *r)
 {
-    report_advise(r,
-                  "Use a kind that it mounts (nfs, local, hostPath, or a CSI driver for this storage), or a "
-                  "node that a kubelet runs.");
+    report_advise(r, "Use a volume type that Berth mounts (nfs, local, hostPath, or a CSI driver for this "
+                     "storage), or a node that a kubelet runs.");
 }
 
 static size_t count_nodes(const struct why_world *w, size_t *ret_berths)
@@ -33,7 +32,7 @@ static size_t count_nodes(const struct why_world *w, size_t *ret_berths)
     return count;
 }
 
-void why_unmountable_kind(const struct why_world *w, struct report *r, const struct volume *v)
+void why_unmountable_kind(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     const char *kind = volume_sources[v->source.kind].name;
     size_t berths, count = count_nodes(w, &berths);
@@ -41,14 +40,14 @@ void why_unmountable_kind(const struct why_world *w, struct report *r, const str
     if (source_is_mountable(v->source.kind) || berths == 0 || report_has_cause(r))
         return;
     if (berths < count)
-        report_fact(r, "Berth cannot mount %s volumes: of %zu nodes it runs %zu", kind, count, berths);
+        report_fact(r, "Berth cannot mount %s volumes: of %zu nodes its agent runs %zu", kind, count, berths);
     else
         report_cause(r, CAUSE, "Berth cannot mount %s volumes, and its agent runs every node", kind);
-    advise(r);
+    advise_other_type(r);
 }
 
-static void tell_kind(const struct why_world *w, struct report *r, const char *kind, const char *name,
-                      const char *node)
+static void report_kind(const struct why_world *w, struct why_report *r, const char *kind, const char *name,
+                        const char *node)
 {
     const struct object *n = why_get(w, KIND_NODE, "", node);
 
@@ -56,24 +55,24 @@ static void tell_kind(const struct why_world *w, struct report *r, const char *k
         return;
     report_cause(r, CAUSE, "Berth cannot mount %s volumes, and its agent runs node %s: volume \"%s\"", kind,
                  node, name);
-    advise(r);
-    report_next(r, "nothing, until the pod is created again with another volume or on another node");
+    advise_other_type(r);
+    report_next(r, "nothing until the pod is recreated with another volume or on another node");
 }
 
-void why_unmountable_volume(const struct why_world *w, struct report *r, const struct volume *v,
+void why_unmountable_volume(const struct why_world *w, struct why_report *r, const struct volume *v,
                             const char *node)
 {
     if (!source_is_mountable(v->source.kind))
-        tell_kind(w, r, volume_sources[v->source.kind].name, v->obj.name, node);
+        report_kind(w, r, volume_sources[v->source.kind].name, v->obj.name, node);
 }
 
-void why_unmountable_in_pod(const struct why_world *w, struct report *r, const struct pod *p)
+void why_unmountable_in_pod(const struct why_world *w, struct why_report *r, const struct pod *p)
 {
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct pod_volume *v = &p->volumes.items[i];
 
         if (!pod_volume_is_mountable(v->type))
-            tell_kind(w, r, pod_volume_type_names[v->type], v->name, p->node_name);
+            report_kind(w, r, pod_volume_type_names[v->type], v->name, p->node_name);
     }
 }
 
@@ -83,20 +82,20 @@ void why_unmountable_in_pod(const struct why_world *w, struct report *r, const s
 static const char *flex_driver(const struct why_world *w, const struct pod *p, struct str name)
 {
     for (uint32_t i = 0; i < p->volumes.count; i++) {
-        const struct pod_volume *x = &p->volumes.items[i];
-        const char *claim_name = pod_claim_name(x);
+        const struct pod_volume *volume = &p->volumes.items[i];
+        const char *claim_name = pod_claim_name(volume);
         const struct object *c = claim_name ? why_get(w, KIND_CLAIM, p->obj.ns, claim_name) : NULL;
         const struct object *v = c ? why_get(w, KIND_VOLUME, "", claim_of(c)->volume_name) : NULL;
 
-        if (x->type == POD_VOLUME_FLEX && str_is(name, x->name))
-            return x->flex->driver;
+        if (volume->type == POD_VOLUME_FLEX && str_is(name, volume->name))
+            return volume->flex->driver;
         if (v && volume_of(v)->source.kind == SOURCE_FLEX && str_is(name, v->name))
             return volume_of(v)->source.flex->driver;
     }
     return NULL;
 }
 
-bool why_no_flex_driver(const struct why_world *w, struct report *r, const struct pod *p,
+bool why_no_flex_driver(const struct why_world *w, struct why_report *r, const struct pod *p,
                         const char *complaint, const char *dir)
 {
     static const char before[] = "volumeSpec for volume \"", after[] = "\" err=no volume plugin matched";
@@ -111,16 +110,15 @@ bool why_no_flex_driver(const struct why_world *w, struct report *r, const struc
     if (!driver)
         return false;
     slash = strrchr(driver, '/');
-    report_cause(r, "no-flex-driver",
-                 "volume \"%.*s\": node %s has no FlexVolume driver %s that works; it looks for "
-                 "%s/%.*s%s%s/%s",
-                 STR_ARG(name), p->node_name, driver, dir ? dir : FLEX_DIR, slash ? (int)(slash - driver) : 0,
-                 driver, slash ? "~" : "", slash ? slash + 1 : driver, slash ? slash + 1 : driver);
+    report_cause(
+        r, "no-flex-driver",
+        "volume \"%.*s\": node %s has no working FlexVolume driver %s; it is expected at %s/%.*s%s%s/%s",
+        STR_ARG(name), p->node_name, driver, dir ? dir : FLEX_DIR, slash ? (int)(slash - driver) : 0, driver,
+        slash ? "~" : "", slash ? slash + 1 : driver, slash ? slash + 1 : driver);
     if (!dir)
-        report_fact(r, "node %s looks elsewhere if it has a --flex-dir", p->node_name);
-    report_advise(r,
-                  "Install the driver there, executable, with an init that answers Success. The node finds "
-                  "it by itself.");
-    report_next(r, "the node tries again by itself");
+        report_fact(r, "with --flex-dir, node %s uses another directory", p->node_name);
+    report_advise(r, "Install the driver there, executable, with an init that answers Success. The node "
+                     "detects it automatically.");
+    report_next(r, "the node retries automatically");
     return true;
 }

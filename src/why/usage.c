@@ -1,3 +1,4 @@
+/* Parses volume statistics, of Berth's form and of the kubelet's summary, and formats sizes. */
 #include "why/usage.h"
 
 #include <inttypes.h>
@@ -6,7 +7,7 @@
 
 #include "api/node.h"
 
-const struct usage usage_none = {
+const struct volume_usage usage_none = {
     .ns = "",
     .pod = "",
     .volume = "",
@@ -31,13 +32,13 @@ void usages_done(struct usages *u)
     arena_done(&u->texts);
 }
 
-/* --- Answers --- */
+/* --- Responses --- */
 
 static const char *text_of(struct usages *u, const struct json *d, json_ref object, const char *key)
 {
     const char *text = arena_dup(&u->texts, json_get_text(d, object, key));
 
-    return text ? text : ""; /* the arena remembers that it failed */
+    return text ? text : ""; /* the arena records the failure */
 }
 
 static int64_t number_of(const struct json *d, json_ref object, const char *key)
@@ -47,13 +48,14 @@ static int64_t number_of(const struct json *d, json_ref object, const char *key)
     return json_int64(d, json_get(d, object, key), &n) && n >= 0 ? n : USAGE_UNKNOWN;
 }
 
-static int read_volume(struct usages *u, const struct json *d, json_ref volume, const struct usage *of_pod)
+static int read_volume(struct usages *u, const struct json *d, json_ref volume,
+                       const struct volume_usage *of_pod)
 {
     json_ref claim = json_get(d, volume, "claim");
-    struct usage x = *of_pod;
+    struct volume_usage x = *of_pod;
 
     if (!claim)
-        claim = json_get(d, volume, "pvcRef"); /* the kubelet's name for it */
+        claim = json_get(d, volume, "pvcRef"); /* as the kubelet calls it */
     x.volume = text_of(u, d, volume, "name");
     x.plugin = text_of(u, d, volume, "plugin");
     x.path = text_of(u, d, volume, "path");
@@ -72,12 +74,12 @@ static int read_volume(struct usages *u, const struct json *d, json_ref volume, 
 static int read_pod(struct usages *u, const struct json *d, json_ref pod, const char *node)
 {
     json_ref ref = json_get(d, pod, "podRef"), volumes = json_get(d, pod, "volumes");
-    struct usage of_pod = { .node = node,
-                            .ns = text_of(u, d, ref, "namespace"),
-                            .pod = text_of(u, d, ref, "name") };
+    struct volume_usage of_pod = { .node = node,
+                                   .ns = text_of(u, d, ref, "namespace"),
+                                   .pod = text_of(u, d, ref, "name") };
 
     if (!volumes)
-        volumes = json_get(d, pod, "volume"); /* the kubelet's */
+        volumes = json_get(d, pod, "volume"); /* as the kubelet calls it */
     for (json_ref v = json_first(d, volumes); v; v = json_next(d, v))
         if (read_volume(u, d, v, &of_pod) < 0)
             return -ERR_NO_MEMORY;
@@ -94,7 +96,7 @@ int usages_read(struct usages *u, struct str text, const char **ret_node, struct
     json_init(&d, INVENTORY_BYTES_MAX);
     r = json_parse(&d, text, &answer, err);
     if (r < 0)
-        return error_wrap(err, "its statistics cannot be read");
+        return error_wrap(err, "cannot read its statistics");
     node = json_get(&d, answer, "node");
     name = json_type(&d, node) == JSON_OBJECT ? text_of(u, &d, node, "nodeName")
                                               : text_of(u, &d, answer, "node");
@@ -107,22 +109,22 @@ int usages_read(struct usages *u, struct str text, const char **ret_node, struct
     return r;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_usages(const void *a, const void *b)
 {
-    const struct usage *x = a, *y = b;
-    int order = strcmp(x->ns, y->ns);
+    const struct volume_usage *left = a, *right = b;
+    int order = strcmp(left->ns, right->ns);
 
     if (order == 0)
-        order = strcmp(x->pod, y->pod);
+        order = strcmp(left->pod, right->pod);
     if (order == 0)
-        order = strcmp(x->volume, y->volume);
-    return order ? order : strcmp(x->node, y->node);
+        order = strcmp(left->volume, right->volume);
+    return order ? order : strcmp(left->node, right->node);
 }
 
 void usages_sort(struct usages *u)
 {
     if (u->items.count)
-        qsort(u->items.items, u->items.count, sizeof *u->items.items, compare);
+        qsort(u->items.items, u->items.count, sizeof *u->items.items, compare_usages);
 }
 
 int usages_add_silent(struct usages *u, const char *node, struct str why, struct error *err)
@@ -156,7 +158,7 @@ void usage_write_bytes(int64_t bytes, struct buf *out)
             buf_addf(out, "%" PRId64, bytes);
         return;
     }
-    /* 1023.5 of one unit would be shown as 1024 of it. */
+    /* 1023.5 of one unit would be printed as 1024. */
     while (units[at + 1] && bytes >= unit * 1024 - unit / 2) {
         unit *= 1024;
         at++;

@@ -1,7 +1,7 @@
-/* How full volumes are, as nodes say: Berth's own statistics (/stats/volumes), else each node's kubelet
- * summary through the API. Numbers that a node does not tell are UNKNOWN, never 0.
+/* Usage of volumes as nodes report it: Berth's statistics (/stats/volumes), or else each node's kubelet
+ * summary through the API. Numbers that a node does not report are UNKNOWN, never 0.
  *
- * A node that does not answer is remembered with the reason; the rest is shown. */
+ * A node that does not respond is recorded with the reason; the others are shown. */
 #ifndef BERTH_WHY_USAGE_H
 #define BERTH_WHY_USAGE_H
 
@@ -12,14 +12,14 @@
 #define USAGE_UNKNOWN (-1)
 
 /* One volume of one pod. Texts are never NULL. */
-struct usage {
+struct volume_usage {
     const char *ns;
     const char *pod;
-    const char *volume; /* as the pod calls it */
-    const char *plugin; /* "" from a kubelet */
-    const char *path;   /* the same */
+    const char *volume; /* name in the pod */
+    const char *plugin; /* "" for a kubelet */
+    const char *path;   /* "" for a kubelet */
     const char *node;
-    const char *claim_ns; /* "" when there is no claim behind it */
+    const char *claim_ns; /* "" without a claim */
     const char *claim;
     const char *error; /* why there are no numbers; "" */
     int64_t capacity;
@@ -30,18 +30,18 @@ struct usage {
     int64_t inodes_free;
 };
 
-/* Of what nobody mounts: nothing is known. */
-extern const struct usage usage_none;
+/* Usage of a claim that is not mounted: all unknown. */
+extern const struct volume_usage usage_none;
 
 struct silent_node {
     const char *name;
     const char *why;
 };
 
-/* USAGES_INIT before its first use. */
+/* USAGES_INIT before first use. */
 struct usages {
     struct arena texts;
-    VEC(struct usage) items; /* by namespace, pod and volume, once it is loaded */
+    VEC(struct volume_usage) items; /* by namespace, pod and volume, once loaded */
     VEC(struct silent_node) silent;
 };
 
@@ -54,15 +54,14 @@ static inline void usages_done_p(struct usages *u)
     usages_done(u);
 }
 
-/* Adds what one answer says, of either form; *ret_node is the node that says it, "" when it does not say. */
+/* Adds the contents of one response, of either form; *ret_node is the node that it names, or "". */
 int usages_read(struct usages *u, struct str text, const char **ret_node, struct error *err);
 void usages_sort(struct usages *u);
-/* Remembers that a node did not answer, and why. */
+/* Records that a node did not respond, and why. */
 int usages_add_silent(struct usages *u, const char *node, struct str why, struct error *err);
-/* How much of the whole, rounded up; USAGE_UNKNOWN when either is not known. More than 100 is possible: a
- * driver may count so. */
+/* Percentage, rounded up; USAGE_UNKNOWN when either is unknown. May exceed 100: some drivers count so. */
 int64_t usage_percent(int64_t used, int64_t whole);
-/* "512", "9.5Mi", "120Gi": a quantity of two or three digits; "-" for what is not known. */
+/* "512", "9.5Mi", "120Gi": two or three digits; "-" for unknown. */
 void usage_write_bytes(int64_t bytes, struct buf *out);
 
 #endif

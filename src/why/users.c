@@ -1,3 +1,5 @@
+/* Finds the pods that use a claim, the nodes that reach a volume, its attachments and the last events about
+ * an object, for the texts of explanations. */
 #include "why/users.h"
 
 #include <stdio.h>
@@ -7,11 +9,11 @@
 #include "api/node.h"
 #include "api/pod_claims.h"
 #include "base/cleanup.h"
-#include "host/mount.h"
-#include "machinery/parts.h"
-#include "why/walk.h"
+#include "host/mount_syscall.h"
+#include "machinery/component_deps.h"
+#include "why/why_walk.h"
 
-/* A list that is being written. */
+/* A list being written. */
 struct list {
     struct buf *out;
     size_t count;
@@ -31,8 +33,8 @@ static size_t list_end(struct list *l)
     return l->count;
 }
 
-static size_t add_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
-                        bool is_placed, struct buf *out)
+size_t why_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
+                 bool is_placed, struct buf *out)
 {
     struct list l = { .out = out };
     struct informer_cursor at;
@@ -52,29 +54,17 @@ static size_t add_users(const struct why_world *w, const char *ns, const char *c
     return list_end(&l);
 }
 
-size_t why_users(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
-                 struct buf *out)
-{
-    return add_users(w, ns, claim, except_uid, /* is_placed= */ false, out);
-}
-
-size_t why_users_placed(const struct why_world *w, const char *ns, const char *claim, const char *except_uid,
-                        struct buf *out)
-{
-    return add_users(w, ns, claim, except_uid, /* is_placed= */ true, out);
-}
-
 size_t why_reach(const struct why_world *w, const struct volume *v, struct buf *out)
 {
     _cleanup_(object_unref_p) struct object *is = NULL;
     struct list l = { .out = out };
     struct informer_cursor at;
-    struct error ignored; /* an affinity that is wrong is one that does not match */
+    struct error ignored; /* an invalid affinity matches no node */
 
     if (!w->caches[KIND_NODE])
         return 0;
     if (migration_plugin(v->source.kind) && migration_translate(v, &is, &ignored) == 0)
-        v = volume_of(is); /* nodes judge it by the driver's topology */
+        v = volume_of(is); /* nodes compare the driver's topology */
     for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
         if (node_affinity_check(v->affinity, o->labels.items, o->labels.count, &ignored) == 0)
             list_add(&l, o->name, "");
@@ -86,15 +76,7 @@ static const struct attachment *attachment_of(const struct object *o)
     return (const struct attachment *)(const void *)o;
 }
 
-/* The label that the affinity asks for first; NULL for none. */
-static const char *wanted_key(const struct volume *v)
-{
-    return v->affinity->count && v->affinity->terms[0].labels.count
-               ? v->affinity->terms[0].labels.items[0].key
-               : NULL;
-}
-
-/* The node, with its value of the label where its name does not tell. */
+/* The node, with its value of the label if the name does not show it. */
 static void add_node(struct list *l, const struct object *node, const char *key)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(WHY_LINE_BYTES_MAX);
@@ -112,24 +94,28 @@ void why_write_need(const struct why_world *w, const struct volume *v, struct bu
 {
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
     struct list l = { .out = &nodes };
+    const char *key = NULL; /* the first label that the affinity requires */
     struct informer_cursor at;
 
+    if (v->affinity->count && v->affinity->terms[0].labels.count)
+        key = v->affinity->terms[0].labels.items[0].key;
     for (const struct object *o = informer_first(w->caches[KIND_NODE], &at); o; o = informer_next(&at))
-        add_node(&l, o, wanted_key(v));
+        add_node(&l, o, key);
     buf_add_cstr(out, "a node labelled ");
     node_selector_words(v->affinity, out);
     if (list_end(&l) == 0)
-        buf_add_cstr(out, "; there is no node here");
+        buf_add_cstr(out, "; no node exists");
     else
-        buf_addf(out, "; the %s %s", l.count == 1 ? "only node here is" : "nodes here are", buf_cstr(&nodes));
+        buf_addf(out, "; the %s %s", l.count == 1 ? "only node is" : "nodes are", buf_cstr(&nodes));
 }
 
-void why_advise_need(struct report *r, const struct volume *v)
+void why_advise_need(struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf labels = BUF_INIT(WHY_LINE_BYTES_MAX);
 
     node_selector_words(v->affinity, &labels);
-    report_advise(r, "Add a node labelled %s, or make volume %s again with a node affinity for a node here.",
+    report_advise(r,
+                  "Add a node labelled %s, or recreate volume %s with a node affinity for an existing node.",
                   buf_cstr(&labels), v->obj.name);
 }
 
@@ -142,10 +128,10 @@ struct attachments_walk {
 
 static size_t visit_attachment(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    struct attachments_walk *x = CONTAINER_OF(walk, struct attachments_walk, walk);
+    struct attachments_walk *attachments_walk = CONTAINER_OF(walk, struct attachments_walk, walk);
 
     if (strcmp(attachment_of(o)->volume_name, walk->about->name) == 0)
-        why_found_add(w, &x->found, o);
+        why_found_add(w, &attachments_walk->found, o);
     return 1;
 }
 
@@ -159,20 +145,15 @@ static const struct why_walk_type attachments_walk_type = { .bytes = sizeof(stru
                                                             .visit = visit_attachment,
                                                             .clear = clear_attachments };
 
-/* What a walk found; NULL before it is done. */
+/* The result of a walk; NULL before it is done. */
 static const struct why_found *attachments_of(const struct why_world *w, const struct volume *v)
 {
-    struct why_walk *walk;
+    const struct attachments_walk *attachments_walk = NULL;
 
-    if (!w->caches[KIND_ATTACHMENT])
-        return NULL;
-    walk = why_walk_get(w, &attachments_walk_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
-    return walk && walk->is_done ? &CONTAINER_OF(walk, struct attachments_walk, walk)->found : NULL;
-}
-
-static bool is_one_of(const struct attachment *a, enum why_attachments which)
-{
-    return which == WHY_ANY || a->is_attached == (which == WHY_ATTACHED);
+    if (w->caches[KIND_ATTACHMENT])
+        attachments_walk =
+            why_walk_result(w, &attachments_walk_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
+    return attachments_walk ? &attachments_walk->found : NULL;
 }
 
 size_t why_attached(const struct why_world *w, const struct volume *v, const char *except_node,
@@ -184,7 +165,8 @@ size_t why_attached(const struct why_world *w, const struct volume *v, const cha
     for (size_t i = 0; found && i < found->items.count; i++) {
         const struct attachment *a = attachment_of(found->items.items[i]);
 
-        if (is_one_of(a, which) && !(except_node && strcmp(a->node_name, except_node) == 0))
+        if ((which == WHY_ANY || a->is_attached == (which == WHY_ATTACHED)) &&
+            !(except_node && strcmp(a->node_name, except_node) == 0))
             list_add(&l, a->node_name, "");
     }
     return list_end(&l);
@@ -217,19 +199,16 @@ struct event_search {
 
 static void on_event(void *ctx, const struct event *e)
 {
-    struct event_search *x = ctx;
+    struct event_search *search = ctx;
     struct timestamp at = why_event_at(e);
 
-    if (x->is_found && timestamp_cmp(at, x->found->at) < 0)
+    if ((search->is_found && timestamp_cmp(at, search->found->at) < 0) ||
+        !why_is_one_of(search->reasons, e->reason))
         return;
-    for (const char *const *reason = x->reasons; *reason; reason++) {
-        if (strcmp(e->reason, *reason) != 0)
-            continue;
-        x->is_found = true;
-        x->found->at = at;
-        (void)snprintf(x->found->reason, sizeof x->found->reason, "%s", e->reason);
-        (void)snprintf(x->found->message, sizeof x->found->message, "%s", e->message);
-    }
+    search->is_found = true;
+    search->found->at = at;
+    (void)snprintf(search->found->reason, sizeof search->found->reason, "%s", e->reason);
+    (void)snprintf(search->found->message, sizeof search->found->message, "%s", e->message);
 }
 
 bool why_last_event(const struct why_world *w, const struct object *about, const char *const *reasons,
@@ -241,7 +220,7 @@ bool why_last_event(const struct why_world *w, const struct object *about, const
     return x.is_found;
 }
 
-bool why_advise_install(struct report *r, const char *message, const char *machine)
+bool why_advise_install(struct why_report *r, const char *message, const char *machine)
 {
     const char *missing = strstr(message, MOUNT_HELPER_MISSING), *helper = missing;
     struct str what;

@@ -1,9 +1,9 @@
-/* Why a volume is as it is: why nobody has it, who has it, what its reclaiming waits for.
+/* Explains the state of a volume: why it is not bound, what it is bound to, what blocks its reclaiming.
  *
- * Asked in the order in which it is decided: is it going, is its node there, whose is it; then by its phase.
- * Whether it would serve a claim is match_volume()'s word, who deletes it is decide_deleter()'s: the binder
- * asks the same. Costs a look at every claim that waits, and at the nodes. */
-#include "why/world.h"
+ * Checks run in the order in which the binder decides: deletion, node affinity, claim, then the phase.
+ * match_volume() and decide_deleter() decide, as they do for the binder. Costs one look per waiting claim,
+ * and the nodes. */
+#include "why/why_world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,50 +17,48 @@
 #include "why/claim.h"
 #include "why/unmountable.h"
 #include "why/users.h"
-#include "why/walk.h"
+#include "why/why_walk.h"
 
-/* It may be refused for good reasons. */
+/* Deletion may fail for a good reason: the data can be kept. */
 #define ADVISE_KEEP                                                \
     "To keep its data instead: berth patch pv %s --type=merge -p " \
     "'{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'"
-/* The record goes, and the next scan records what is there. */
-#define ADVISE_REPLACE                                                                             \
-    "If the data of the old disk may be lost, let the volume have the new one: berth patch pv %s " \
-    "--type=merge -p '{\"metadata\":{\"annotations\":{\"" ANN_DISK "\":null}}}'"
-#define ADVISE_RESIZE                                      \
-    "To use all of it: berth patch pv %s --type=merge -p " \
+/* Removes the record of the disk; the next scan records the present one. */
+#define ADVISE_REPLACE                                                                                 \
+    "If the data of the old disk may be lost, accept the new disk: berth patch pv %s --type=merge -p " \
+    "'{\"metadata\":{\"annotations\":{\"" ANN_DISK "\":null}}}'"
+#define ADVISE_RESIZE                                          \
+    "To use its full size: berth patch pv %s --type=merge -p " \
     "'{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}'"
-/* The claimRef goes, and with it the claim's hold on the data. */
-#define ADVISE_REUSE                                                                                \
-    "To let another claim have it, once its data is not needed: berth patch pv %s --type=merge -p " \
-    "'{\"spec\":{\"claimRef\":null}}'. The next claim finds the old data on it."
+/* Removes the claimRef; the data becomes available to the next claim. */
+#define ADVISE_REUSE                                                                                       \
+    "To make it Available for another claim, once its data is not needed: berth patch pv %s --type=merge " \
+    "-p '{\"spec\":{\"claimRef\":null}}'. The next claim gets the old data."
 
 /* --- It is being deleted --- */
 
-static void explain_finalizer(struct report *r, const struct volume *v, const char *finalizer)
+static void explain_finalizer(struct why_report *r, const struct volume *v, const char *finalizer)
 {
     bool is_reclaim = strcmp(finalizer, FINALIZER_RECLAIM) == 0;
 
     if (strcmp(finalizer, FINALIZER_VOLUME_PROTECTION) == 0 && v->phase == VOLUME_BOUND) {
-        report_cause(r, "bound", "it is being deleted, and stays as long as claim %s/%s has it", v->claim.ns,
-                     v->claim.name);
-        report_advise(r, "Delete the claim if its data may go: berth delete pvc %s -n %s", v->claim.name,
+        report_cause(r, "bound", "it is being deleted, and is kept while claim %s/%s is bound to it",
+                     v->claim.ns, v->claim.name);
+        report_advise(r, "Delete the claim if its data may be lost: berth delete pvc %s -n %s", v->claim.name,
                       v->claim.ns);
-        report_next(r, "when the claim is gone the volume is released and goes");
+        report_next(r, "when the claim is deleted, the volume is released and removed");
     } else if (strcmp(finalizer, FINALIZER_VOLUME_PROTECTION) == 0) {
         report_cause(r, "protection",
-                     "it is being deleted, and the controllers have to take the finalizer "
-                     "%s away",
-                     finalizer);
-        report_advise(r, "If this lasts, no controller runs: berth serve, or berth controllers.");
-        report_next(r, "the finalizer is taken away, since no claim has it");
+                     "it is being deleted, and the controllers have to remove the finalizer %s", finalizer);
+        report_advise(r, "If this persists, no controller runs: start berth serve or berth controllers.");
+        report_next(r, "the finalizer is removed, since no claim is bound to it");
     } else if (is_reclaim || strcmp(finalizer, FINALIZER_EXTERNAL_RECLAIM) == 0) {
         const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
 
         report_cause(r, "storage-there",
-                     "it is being deleted, and its storage has to be deleted before: by %s",
-                     by ? by : "whoever provisioned it");
-        report_next(r, "%s deletes the storage, then takes the finalizer %s away",
+                     "it is being deleted, and its storage has to be deleted first: by %s",
+                     by ? by : "the component that provisioned it");
+        report_next(r, "%s deletes the storage, then removes the finalizer %s",
                     is_reclaim ? "the binder"
                     : by       ? by
                                : "the provisioner",
@@ -69,15 +67,15 @@ static void explain_finalizer(struct report *r, const struct volume *v, const ch
             report_fact(r, "its reclaim policy is %s: the storage is not deleted",
                         reclaim_policy_names[v->reclaim]);
     } else {
-        report_cause(r, "finalizer", "it is being deleted, and waits for whoever set the finalizer %s",
+        report_cause(r, "finalizer", "it is being deleted, and waits for the component that set finalizer %s",
                      finalizer);
-        report_advise(r, "Find out what sets %s and see why it does not take it away.", finalizer);
-        report_next(r, "it goes when its last finalizer is gone");
+        report_advise(r, "Find the component that sets %s, and check why it does not remove it.", finalizer);
+        report_next(r, "it is removed with its last finalizer");
     }
 }
 
-/* What is nobody's but a stranger's first: ours follow by themselves. */
-static void explain_deleting(struct report *r, const struct volume *v)
+/* Finalizers of other components first: Berth removes its own automatically. */
+static void explain_deleting(struct why_report *r, const struct volume *v)
 {
     const struct texts *all = &v->obj.finalizers;
 
@@ -89,44 +87,39 @@ static void explain_deleting(struct report *r, const struct volume *v)
     if (!report_has_cause(r) && all->count > 0)
         explain_finalizer(r, v, all->items[0]);
     if (all->count == 0)
-        report_cause(r, "going", "it is being deleted, and nothing holds it any more");
+        report_cause(r, "going", "it is being deleted, and nothing blocks it");
 }
 
-/* --- Nobody has it --- */
+/* --- It is not bound --- */
 
 /* The claims that wait for a volume, each with the rule that refuses this one. */
-struct takers {
+struct unbound_claims {
     struct why_walk walk; /* about the volume */
-    struct report counted;
+    struct why_report counted;
     size_t waiting;
-    const struct object *fits;    /* the first that could have it, a reference; NULL */
+    const struct object *fits;    /* the first claim that it fits, a reference; NULL */
     const struct object *nearest; /* a reference */
-    unsigned refusals;            /* of the nearest */
+    unsigned refusals;            /* of the closest */
 };
 
-static bool is_waiting(const struct claim *c)
-{
-    return c->volume_name[0] == '\0' && !object_annotation(&c->obj, ANN_BIND_COMPLETED) &&
-           !c->obj.is_deleting;
-}
-
-static void count_taker(struct takers *x, const struct volume *v, const struct claim *c, enum reject first)
+static void count_waiting_claim(struct unbound_claims *waiting, const struct volume *v, const struct claim *c,
+                                enum reject first)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX), name = BUF_INIT(1024);
 
-    if (!report_count(&x->counted, reject_names[first]))
+    if (!report_count(&waiting->counted, reject_names[first]))
         return;
     if (first == REJECT_NONE)
         buf_add_cstr(&words, "fits");
     else
         match_words(first, v, c, &words);
     object_key(&c->obj, &name);
-    report_example(&x->counted, reject_names[first], buf_cstr(&name), "%s", buf_cstr(&words));
+    report_example(&waiting->counted, reject_names[first], buf_cstr(&name), "%s", buf_cstr(&words));
 }
 
-static size_t visit_taker(const struct why_world *w, struct why_walk *walk, const struct object *o)
+static size_t visit_waiting_claim(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    struct takers *x = CONTAINER_OF(walk, struct takers, walk);
+    struct unbound_claims *waiting = CONTAINER_OF(walk, struct unbound_claims, walk);
     const struct volume *v = volume_of(walk->about);
     const struct claim *c = claim_of(o);
     struct match_options options;
@@ -134,35 +127,31 @@ static size_t visit_taker(const struct why_world *w, struct why_walk *walk, cons
     unsigned refusals;
     enum reject first;
 
-    if (!is_waiting(c) || why_search(w, c, &options, &ignored) < 0)
-        return 1; /* or its class is wrong: nothing is bound to it */
+    if (c->volume_name[0] || object_annotation(&c->obj, ANN_BIND_COMPLETED) || c->obj.is_deleting ||
+        why_search(w, c, &options, &ignored) < 0)
+        return 1; /* it does not wait, or its class is invalid and nothing is bound to it */
     first = match_volume(v, c, &options);
     refusals = match_refusals(v, c, &options);
-    why_walk_begin_counting(w, &x->counted);
-    x->waiting++;
-    if (first == REJECT_NONE && !x->fits)
-        why_walk_hold(&x->fits, o);
-    if (!x->nearest || __builtin_popcount(refusals) < __builtin_popcount(x->refusals)) {
-        why_walk_hold(&x->nearest, o);
-        x->refusals = refusals;
+    why_walk_begin_counting(w, &waiting->counted);
+    waiting->waiting++;
+    if (first == REJECT_NONE && !waiting->fits)
+        why_walk_hold(&waiting->fits, o);
+    if (!waiting->nearest || __builtin_popcount(refusals) < __builtin_popcount(waiting->refusals)) {
+        why_walk_hold(&waiting->nearest, o);
+        waiting->refusals = refusals;
     }
-    count_taker(x, v, c, first);
+    count_waiting_claim(waiting, v, c, first);
     return 1;
 }
 
-static void clear_takers(struct why_walk *walk)
-{
-    struct takers *x = CONTAINER_OF(walk, struct takers, walk);
-
-    why_walk_hold(&x->fits, NULL);
-    why_walk_hold(&x->nearest, NULL);
-}
-
-static const struct why_walk_type takers_type = {
-    .bytes = sizeof(struct takers), .kind = KIND_CLAIM, .visit = visit_taker, .clear = clear_takers
+static const struct why_walk_type waiting_claims_type = {
+    .bytes = sizeof(struct unbound_claims),
+    .kind = KIND_CLAIM,
+    .visit = visit_waiting_claim,
+    .held = { offsetof(struct unbound_claims, fits), offsetof(struct unbound_claims, nearest) },
 };
 
-/* What a claim takes in place of a volume. */
+/* The volume that a claim prefers to this one. */
 struct better_walk {
     struct why_walk walk;      /* about a claim, and a volume */
     const struct object *best; /* a reference; NULL: the volume itself */
@@ -170,110 +159,100 @@ struct better_walk {
 
 static size_t visit_better(const struct why_world *w, struct why_walk *walk, const struct object *o)
 {
-    struct better_walk *x = CONTAINER_OF(walk, struct better_walk, walk);
-    const struct volume *best = volume_of(x->best ? x->best : walk->other), *v = volume_of(o);
+    struct better_walk *better_walk = CONTAINER_OF(walk, struct better_walk, walk);
+    const struct volume *best = volume_of(better_walk->best ? better_walk->best : walk->other),
+                        *v = volume_of(o);
 
     (void)w;
     if (match_volume(v, claim_of(walk->about), &(struct match_options){ 0 }) == REJECT_NONE &&
         (v->claim.is_set || (!best->claim.is_set && volume_cmp_size_name(v, best) < 0)))
-        why_walk_hold(&x->best, strcmp(o->name, walk->other->name) == 0 ? NULL : o);
+        why_walk_hold(&better_walk->best, strcmp(o->name, walk->other->name) == 0 ? NULL : o);
     return 1;
 }
 
-static void clear_better(struct why_walk *walk)
-{
-    why_walk_hold(&CONTAINER_OF(walk, struct better_walk, walk)->best, NULL);
-}
-
 static const struct why_walk_type better_type = {
-    .bytes = sizeof(struct better_walk), .kind = KIND_VOLUME, .visit = visit_better, .clear = clear_better
+    .bytes = sizeof(struct better_walk),
+    .kind = KIND_VOLUME,
+    .visit = visit_better,
+    .held = { offsetof(struct better_walk, best) },
 };
 
-/* What the claim takes in place of this one; NULL: this one. */
-static const struct volume *better_for(const struct why_world *w, const struct claim *c,
-                                       const struct volume *v)
-{
-    struct why_walk *walk = why_walk_get(w, &better_type, &c->obj, &v->obj, /* flags= */ 0);
-    const struct better_walk *x = walk ? CONTAINER_OF(walk, struct better_walk, walk) : NULL;
-
-    return x && walk->is_done && x->best ? volume_of(x->best) : NULL;
-}
-
-static void explain_fits(const struct why_world *w, struct report *r, const struct volume *v,
+static void explain_fits(const struct why_world *w, struct why_report *r, const struct volume *v,
                          const struct claim *c)
 {
-    const struct volume *better = better_for(w, c, v);
+    const struct better_walk *better_walk =
+        why_walk_result(w, &better_type, &c->obj, &v->obj, /* flags= */ 0);
 
-    if (better) {
-        report_cause(r, WHY_NOTHING, "it is free: claim %s/%s would do with it, and takes %s first",
-                     c->obj.ns, c->obj.name, better->obj.name);
+    if (better_walk && better_walk->best) {
+        report_cause(r, WHY_NOTHING, "it is free: claim %s/%s could use it, and takes %s first", c->obj.ns,
+                     c->obj.name, better_walk->best->name);
         return;
     }
     report_cause(r, "binding", "claim %s/%s is about to be bound to it", c->obj.ns, c->obj.name);
-    report_advise(r, "If this lasts, nobody binds here: see that the controllers run and may write (berth "
-                     "controllers, berth serve).");
+    report_advise(r, "If this persists, no controller binds claims: check that the controllers run and have "
+                     "write access (berth controllers, berth serve).");
     report_next(r, "the binder writes the claim into the volume, then the volume into the claim");
 }
 
-static void explain_free(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_free(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
-    struct why_walk *walk = why_walk_get(w, &takers_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
-    struct takers *x = walk ? CONTAINER_OF(walk, struct takers, walk) : NULL;
+    struct unbound_claims *waiting =
+        why_walk_result(w, &waiting_claims_type, &v->obj, /* other= */ NULL, /* flags= */ 0);
     const struct claim *nearest;
     enum reject first;
     const char *word;
 
-    if (!x || !walk->is_done)
+    if (!waiting)
         return;
-    why_walk_take_candidates(w, walk, &x->counted, r);
-    if (x->waiting == 0) {
+    why_walk_take_candidates(w, &waiting->walk, &waiting->counted, r);
+    if (waiting->waiting == 0) {
         report_cause(r, WHY_NOTHING, "it is free, and no claim waits for a volume");
-    } else if (x->fits) {
-        explain_fits(w, r, v, claim_of(x->fits));
+    } else if (waiting->fits) {
+        explain_fits(w, r, v, claim_of(waiting->fits));
     } else {
-        nearest = claim_of(x->nearest);
-        first = (enum reject)__builtin_ctz(x->refusals);
+        nearest = claim_of(waiting->nearest);
+        first = (enum reject)__builtin_ctz(waiting->refusals);
         match_words(first, v, nearest, &words);
-        word = __builtin_popcount(x->refusals) > 1 ? "no-match" : reject_names[first];
-        if (x->waiting == 1)
-            report_cause(r, word, "the only waiting claim, %s/%s, cannot take it: %s", nearest->obj.ns,
+        word = __builtin_popcount(waiting->refusals) > 1 ? "no-match" : reject_names[first];
+        if (waiting->waiting == 1)
+            report_cause(r, word, "the only waiting claim, %s/%s, cannot use it: %s", nearest->obj.ns,
                          nearest->obj.name, buf_cstr(&words));
         else
-            report_cause(r, word, "none of the %zu waiting claims can take it; the nearest is %s/%s: %s",
-                         x->waiting, nearest->obj.ns, nearest->obj.name, buf_cstr(&words));
+            report_cause(r, word, "none of the %zu waiting claims can use it; the closest is %s/%s: %s",
+                         waiting->waiting, nearest->obj.ns, nearest->obj.name, buf_cstr(&words));
         report_next(r, "it is bound when a claim that it fits is created%s",
                     first == REJECT_DELAYED ? ", or a pod uses the claim" : "");
         report_advise(r, "See the claim: berth why pvc/%s -n %s", nearest->obj.name, nearest->obj.ns);
     }
 }
 
-/* --- It is kept for a claim by name --- */
+/* --- It is reserved for a claim by name --- */
 
-static void explain_kept(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_reserved(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
     const struct claim *c = why_claim_of(w, v);
     enum reject first = c ? match_volume(v, c, &(struct match_options){ 0 }) : REJECT_NONE;
 
     if (!c) {
-        report_cause(r, "claim-missing", "it is kept for claim %s/%s, which does not exist", v->claim.ns,
+        report_cause(r, "claim-missing", "it is reserved for claim %s/%s, which does not exist", v->claim.ns,
                      v->claim.name);
         report_advise(r,
-                      "Create the claim, or if nobody will, take the claimRef out of the volume: berth "
-                      "patch pv %s --type=merge -p '{\"spec\":{\"claimRef\":null}}'",
+                      "Create the claim, or if it will not be created, remove the claimRef from the volume: "
+                      "berth patch pv %s --type=merge -p '{\"spec\":{\"claimRef\":null}}'",
                       v->obj.name);
         report_next(r, "it is bound when claim %s/%s is created and it fits", v->claim.ns, v->claim.name);
     } else if (c->volume_name[0] && strcmp(c->volume_name, v->obj.name) != 0) {
-        report_cause(r, "claim-has-another", "it is kept for claim %s/%s, which has volume %s", v->claim.ns,
-                     v->claim.name, c->volume_name);
+        report_cause(r, "claim-has-another", "it is reserved for claim %s/%s, which is bound to volume %s",
+                     v->claim.ns, v->claim.name, c->volume_name);
         report_advise(r,
-                      "Take the claimRef out of the volume, so that others can have it: berth patch pv %s "
-                      "--type=merge -p '{\"spec\":{\"claimRef\":null}}'",
+                      "Remove the claimRef from the volume, so that other claims can use it: berth patch pv "
+                      "%s --type=merge -p '{\"spec\":{\"claimRef\":null}}'",
                       v->obj.name);
     } else if (first != REJECT_NONE) {
         match_words(first, v, c, &words);
-        report_cause(r, reject_names[first], "it is kept for claim %s/%s, and does not fit it: %s",
+        report_cause(r, reject_names[first], "it is reserved for claim %s/%s, but does not fit it: %s",
                      v->claim.ns, v->claim.name, buf_cstr(&words));
         report_advise(r, "See the claim: berth why pvc/%s -n %s", c->obj.name, c->obj.ns);
     } else {
@@ -281,15 +260,15 @@ static void explain_kept(const struct why_world *w, struct report *r, const stru
     }
 }
 
-/* --- It is a claim's --- */
+/* --- It is bound --- */
 
-static void add_users(const struct why_world *w, struct report *r, const struct volume *v)
+static void add_users(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf pods = BUF_INIT(WHY_LINE_BYTES_MAX),
                                      nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
                                      waiting = BUF_INIT(WHY_LINE_BYTES_MAX);
 
-    if (why_users(w, v->claim.ns, v->claim.name, NULL, &pods) > 0)
+    if (why_users(w, v->claim.ns, v->claim.name, NULL, /* is_placed= */ false, &pods) > 0)
         report_fact(r, "used by pods: %s", buf_cstr(&pods));
     else
         report_fact(r, "no pod uses the claim");
@@ -299,71 +278,71 @@ static void add_users(const struct why_world *w, struct report *r, const struct 
         report_fact(r, "not attached yet to: %s", buf_cstr(&waiting));
 }
 
-static void explain_bound(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_bound(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     const struct claim *c = why_claim_of(w, v);
 
     if (!c) {
-        report_cause(r, "claim-gone", "its claim %s/%s is gone, and nobody has released it yet", v->claim.ns,
-                     v->claim.name);
+        report_cause(r, "claim-gone", "its claim %s/%s was deleted, and the volume is not released yet",
+                     v->claim.ns, v->claim.name);
     } else if (strcmp(c->obj.uid, v->claim.uid) != 0) {
-        report_cause(r, "claim-recreated", "its claim %s/%s was deleted; the one of that name is another",
+        report_cause(r, "claim-recreated",
+                     "its claim %s/%s was deleted; the claim with that name now is a different one",
                      v->claim.ns, v->claim.name);
     } else if (c->volume_name[0] == '\0') {
         report_cause(r, volume_rest_names[VOLUME_REST_HALF_BOUND],
-                     "it is claim %s/%s's, and the claim does not say so yet", v->claim.ns, v->claim.name);
+                     "it is bound to claim %s/%s, but the claim is not bound to it yet", v->claim.ns,
+                     v->claim.name);
     } else if (strcmp(c->volume_name, v->obj.name) != 0) {
-        report_cause(r, "claim-has-another", "it is kept for claim %s/%s, which has volume %s", v->claim.ns,
-                     v->claim.name, c->volume_name);
+        report_cause(r, "claim-has-another", "it is reserved for claim %s/%s, which is bound to volume %s",
+                     v->claim.ns, v->claim.name, c->volume_name);
     } else {
         report_cause(r, WHY_NOTHING, "nothing is wrong");
         add_users(w, r, v);
         return;
     }
-    report_next(r, "the binder brings both in line");
-    report_advise(r, "If this lasts, no controller runs: berth serve, or berth controllers.");
+    report_next(r, "the binder reconciles both");
+    report_advise(r, "If this persists, no controller runs: start berth serve or berth controllers.");
 }
 
-/* --- Its claim is gone --- */
+/* --- Its claim was deleted --- */
 
-/* What the binder does about it. */
-struct work {
-    bool is_there, is_running;
+/* The binder's operations for it. */
+struct reclaim_operations {
+    bool is_running;
     unsigned failures;
     char message[ERROR_MSG_BYTES_MAX];
 };
 
 static void on_operation(void *ctx, const struct operation_state *s)
 {
-    struct work *x = ctx;
+    struct reclaim_operations *operations = ctx;
 
-    x->is_there = true;
-    x->is_running |= s->is_running;
-    x->failures += s->failures;
+    operations->is_running |= s->is_running;
+    operations->failures += s->failures;
     if (s->message[0])
-        (void)snprintf(x->message, sizeof x->message, "%s", s->message);
+        (void)snprintf(operations->message, sizeof operations->message, "%s", s->message);
 }
 
-static void explain_retained(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_retained(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     const struct claim *c = why_claim_of(w, v);
 
     report_cause(r, volume_rest_names[VOLUME_REST_RETAINED],
-                 "its claim %s/%s is gone, and reclaim policy Retain keeps its data", v->claim.ns,
+                 "its claim %s/%s was deleted, and reclaim policy Retain keeps its data", v->claim.ns,
                  v->claim.name);
     if (c)
-        report_fact(r, "there is a claim %s/%s again, but it is another: uid %s, not %s", v->claim.ns,
+        report_fact(r, "claim %s/%s exists again, but it is a different one: uid %s, not %s", v->claim.ns,
                     v->claim.name, c->obj.uid, v->claim.uid);
     report_advise(r, ADVISE_REUSE, v->obj.name);
-    report_advise(r,
-                  "If neither is needed: berth delete pv %s. The storage behind it stays and is yours to "
-                  "remove.",
-                  v->obj.name);
-    report_next(r, "nothing happens by itself: that is what Retain means");
+    report_advise(
+        r, "If neither is needed: berth delete pv %s. The storage remains and must be removed manually.",
+        v->obj.name);
+    report_next(r, "nothing; volumes with reclaim policy Retain must be cleaned up manually");
 }
 
-/* The node's agent cleans what it created, and what it takes over. */
-static void explain_cleaning(const struct why_world *w, struct report *r, const struct volume *v,
+/* The node's agent cleans the volumes that it created or adopted. */
+static void explain_cleaning(const struct why_world *w, struct why_report *r, const struct volume *v,
                              const char *by)
 {
     struct str node = { 0 }, uid = { 0 };
@@ -374,22 +353,24 @@ static void explain_cleaning(const struct why_world *w, struct report *r, const 
         (void)snprintf(name, sizeof name, "%.*s", (int)node.len, node.s);
         n = why_get(w, KIND_NODE, "", name);
     }
-    report_cause(r, "cleaning", "its claim %s/%s is gone, and the node it is on has to clean it: %s",
-                 v->claim.ns, v->claim.name, by);
-    report_advise(r, "If this lasts, see the events below, and that the part \"local\" runs on that node.");
+    report_cause(r, "cleaning", "its claim %s/%s was deleted, and its node has to clean it: %s", v->claim.ns,
+                 v->claim.name, by);
+    report_advise(
+        r,
+        "If this persists, see the events below, and check that the component \"local\" runs on that node.");
     if (object_annotation(&v->obj, ANN_DISK_PROBLEM))
-        return; /* what has to come first was said */
+        return; /* the cause already says what has to happen first */
     if (n && uid.len && !str_is(uid, n->uid)) {
         report_fact(r, "node %s was registered again since it created the volume", n->name);
-        report_next(r, "the node takes the volume over when it has found the same disk; then it is cleaned, "
-                       "deleted, and created again under the same name");
+        report_next(r, "the node adopts the volume when it has found the same disk; then it is cleaned, "
+                       "deleted, and recreated under the same name");
     } else {
-        report_next(r, "it is cleaned, deleted, and created again under the same name");
+        report_next(r, "it is cleaned, deleted, and recreated under the same name");
     }
 }
 
-/* Somebody else's to delete: whoever provisioned it, or serves its driver. */
-static void explain_outside(const struct why_world *w, struct report *r, const struct volume *v)
+/* Deleted by an external component: its provisioner, or its CSI driver. */
+static void explain_outside(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     static const char *const reasons[] = { "VolumeFailedDelete", NULL };
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
@@ -398,7 +379,7 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
 
     if (why_last_event(w, &v->obj, reasons, &said)) {
         report_cause(r, "failing", "deleting it fails: %s", said.message);
-        report_advise(r, "Mend what the message says; it is tried again by itself.");
+        report_advise(r, "Fix the error above; Berth retries automatically.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
     }
     if (!by)
@@ -406,24 +387,25 @@ static void explain_outside(const struct why_world *w, struct report *r, const s
     if (strncmp(by, LOCAL_PROVISIONER, strlen(LOCAL_PROVISIONER)) == 0) {
         explain_cleaning(w, r, v, by);
     } else if (why_attached(w, v, NULL, WHY_ANY, &nodes) > 0) {
-        report_cause(r, "attached", "its claim is gone, and it cannot be deleted while it is attached to %s",
+        report_cause(r, "attached",
+                     "its claim was deleted, and the volume cannot be deleted while it is attached to %s",
                      buf_cstr(&nodes));
-        report_advise(r, "See what holds it there: berth get volumeattachments");
+        report_advise(r, "See what keeps it attached: berth get volumeattachments");
         report_next(r, "it is detached, then %s deletes its storage", by);
     } else {
         report_cause(r, volume_rest_names[VOLUME_REST_OUTSIDE],
-                     "its claim %s/%s is gone, and %s has to delete its storage", v->claim.ns, v->claim.name,
-                     by);
-        report_advise(r, "If this lasts, %s does not run or fails: see its log and the events below.", by);
+                     "its claim %s/%s was deleted, and %s has to delete its storage", v->claim.ns,
+                     v->claim.name, by);
+        report_advise(r, "If this persists, %s does not run or fails: see its log and the events below.", by);
         report_next(r, "%s deletes the storage and then the volume", by);
     }
 }
 
-/* What a plugin of the binder's does. */
-static void explain_work(const struct why_world *w, struct report *r, const struct volume *v,
+/* Deleted or recycled by a plugin of the binder. */
+static void explain_work(const struct why_world *w, struct why_report *r, const struct volume *v,
                          const char *what)
 {
-    struct work x = { .is_there = false };
+    struct reclaim_operations x = { .is_running = false };
 
     if (w->binder)
         binder_each_operation(w->binder, &v->obj, on_operation, &x);
@@ -431,34 +413,35 @@ static void explain_work(const struct why_world *w, struct report *r, const stru
         report_cause(r, "failing", "%s it fails: %s", what,
                      x.message[0]    ? x.message
                      : v->message[0] ? v->message
-                                     : "nobody says why");
-        if (!why_advise_install(r, x.message[0] ? x.message : v->message, "the machine of the controllers"))
-            report_advise(r, "Mend what the message says; it is tried again by itself.");
+                                     : "no reason recorded");
+        if (!why_advise_install(r, x.message[0] ? x.message : v->message,
+                                "the machine that runs the controllers"))
+            report_advise(r, "Fix the error above; Berth retries automatically.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
-        report_next(r, "it is tried again");
+        report_next(r, "it is retried");
     } else if (x.is_running) {
         report_cause(r, volume_rest_names[VOLUME_REST_RECLAIMING],
-                     "its claim is gone, and %s it is under way", what);
-        report_next(r, "it ends by itself");
+                     "its claim was deleted, and %s it is in progress", what);
+        report_next(r, "the operation ends, and the volume is deleted or becomes Available");
     } else {
         report_cause(r, volume_rest_names[VOLUME_REST_RECLAIMING],
-                     "its claim is gone, and %s it is about to begin", what);
-        report_advise(r, "If this lasts, no controller runs: berth serve, or berth controllers.");
-        report_next(r, "the binder begins");
+                     "its claim was deleted, and %s it is about to begin", what);
+        report_advise(r, "If this persists, no controller runs: start berth serve or berth controllers.");
+        report_next(r, "the binder starts the operation");
     }
 }
 
-static void explain_delete(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_delete(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
-    const struct volume_plugin *const *plugins =
-        w->binder ? binder_sight(w->binder).plugins : plugins_builtin;
+    const struct volume_plugin *const *plugins = w->binder ? binder_view(w->binder).plugins : plugins_builtin;
     const struct volume_plugin *plugin;
     struct error err;
 
     if (decide_deleter(plugins, v, &plugin, &err) < 0) {
-        report_cause(r, "no-deleter", "its claim is gone, and nobody can delete its storage: %s", err.msg);
+        report_cause(r, "no-deleter", "its claim was deleted, and no plugin can delete its storage: %s",
+                     err.msg);
         report_advise(r,
-                      "Delete the storage by hand, then berth delete pv %s; or keep it: berth patch pv %s "
+                      "Delete the storage manually, then berth delete pv %s; or keep it: berth patch pv %s "
                       "--type=merge -p '{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Retain\"}}'",
                       v->obj.name, v->obj.name);
     } else if (plugin) {
@@ -468,7 +451,7 @@ static void explain_delete(const struct why_world *w, struct report *r, const st
     }
 }
 
-static void explain_let_go(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_released(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     switch ((enum reclaim_policy)v->reclaim) {
     case RECLAIM_RETAIN:
@@ -479,18 +462,18 @@ static void explain_let_go(const struct why_world *w, struct report *r, const st
         break;
     case RECLAIM_RECYCLE:
         explain_work(w, r, v, "recycling");
-        report_fact(r, "Recycle is an old policy that few kinds of volumes know");
+        report_fact(r, "Recycle is a deprecated policy that few volume types support");
         break;
     case RECLAIM_UNKNOWN:
     case RECLAIM_COUNT:
-        report_cause(r, "bad-policy", "its claim is gone, and its reclaim policy is none that is known");
+        report_cause(r, "bad-policy", "its claim was deleted, and its reclaim policy is unknown");
     }
 }
 
-/* --- All of it --- */
+/* --- The whole volume --- */
 
-/* One that no node can use helps nobody, whoever has it: false. */
-static bool explain_reach(const struct why_world *w, struct report *r, const struct volume *v)
+/* False when no node matches its affinity: then nothing else matters. */
+static bool explain_reach(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX),
                                      need = BUF_INIT(WHY_LINE_BYTES_MAX),
@@ -511,14 +494,15 @@ static bool explain_reach(const struct why_world *w, struct report *r, const str
                       "berth delete pv %s",
                       buf_cstr(&labels), v->claim.name, v->claim.ns, v->obj.name);
     else
-        report_advise(r, "Add a node labelled %s, or if there will be none: berth delete pv %s",
-                      buf_cstr(&labels), v->obj.name);
-    report_next(r, "it can be used when a node with its labels is there");
+        report_advise(
+            r, "Add a node labelled %s, or if there will be none, delete the volume: berth delete pv %s",
+            buf_cstr(&labels), v->obj.name);
+    report_next(r, "it can be used when a matching node exists");
     return false;
 }
 
-/* What the discovery on its node says of its disk: api/local_volume.h. */
-static void explain_disk(struct report *r, const struct volume *v)
+/* What local discovery on its node records about its disk (api/local_volume.h). */
+static void explain_disk(struct why_report *r, const struct volume *v)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     const char *problem = object_annotation(&v->obj, ANN_DISK_PROBLEM);
@@ -527,8 +511,8 @@ static void explain_disk(struct report *r, const struct volume *v)
     if (problem) {
         report_cause(r, local_disk_is_replaced(v) ? "disk-replaced" : "disk-missing",
                      "its disk cannot be used: %s", problem);
-        report_advise(r, "Mount its disk there, on its node. Pods that wait for it are tried again.");
-        report_next(r, "it is used again, or cleaned, when its disk is there");
+        report_advise(r, "Mount its disk on its node. Pods that wait for it are retried.");
+        report_next(r, "it is used again, or cleaned, when its disk is available");
         if (local_disk_is_replaced(v))
             report_advise(r, ADVISE_REPLACE, v->obj.name);
     } else if (local_disk_capacity(v, &disk) && v->has_capacity && quantity_cmp(&disk, &v->capacity) != 0) {
@@ -539,21 +523,21 @@ static void explain_disk(struct report *r, const struct volume *v)
     }
 }
 
-static void explain_phase(const struct why_world *w, struct report *r, const struct volume *v)
+static void explain_phase(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     const struct claim *c = why_claim_of(w, v);
 
     if (v->phase == VOLUME_PHASE_UNSET || v->phase == VOLUME_PENDING) {
-        report_cause(r, "no-controller", "no controller has looked at it yet");
-        report_advise(r, "If this lasts, none runs: berth serve, or berth controllers.");
+        report_cause(r, "no-controller", "no controller has processed it yet");
+        report_advise(r, "If this persists, no controller runs: start berth serve or berth controllers.");
         report_next(r, "the binder makes it Available, or binds it");
     } else if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED) {
         if (decide_is_released(v, c))
-            explain_let_go(w, r, v);
+            explain_released(w, r, v);
         else
             explain_bound(w, r, v);
     } else if (v->claim.is_set && v->claim.uid[0] == '\0') {
-        explain_kept(w, r, v);
+        explain_reserved(w, r, v);
     } else if (v->claim.is_set) {
         explain_bound(w, r, v);
     } else {
@@ -561,9 +545,11 @@ static void explain_phase(const struct why_world *w, struct report *r, const str
     }
 }
 
-static void add_state(struct report *r, const struct volume *v)
+void why_volume(const struct why_world *w, struct why_report *r, const struct object *volume)
 {
+    const struct volume *v = volume_of(volume);
     const char *phase = volume_phase_name((enum volume_phase)v->phase);
+    bool is_reachable;
 
     if (v->obj.is_deleting)
         report_state(r, "Terminating");
@@ -571,14 +557,6 @@ static void add_state(struct report *r, const struct volume *v)
         report_state(r, "Bound to %s/%s", v->claim.ns, v->claim.name);
     else
         report_state(r, "%s", phase[0] ? phase : "Pending");
-}
-
-void why_volume(const struct why_world *w, struct report *r, const struct object *volume)
-{
-    const struct volume *v = volume_of(volume);
-    bool is_reachable;
-
-    add_state(r, v);
     if (v->obj.is_deleting)
         explain_deleting(r, v);
     is_reachable = explain_reach(w, r, v);
@@ -587,7 +565,7 @@ void why_volume(const struct why_world *w, struct report *r, const struct object
     if (is_reachable || v->claim.is_set)
         explain_phase(w, r, v);
     if (v->message[0])
-        report_fact(r, "its status says: %s", v->message);
+        report_fact(r, "its status message: %s", v->message);
     why_add_operations(w, r, volume);
     why_add_events(w, r, volume, /* over= */ NULL);
 }

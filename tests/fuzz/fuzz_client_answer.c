@@ -5,7 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/cleanup.h"
-#include "client/answer.h"
+#include "client/client_answer.h"
 
 #define TEXT_BYTES_MAX ((size_t)4 << 20)
 

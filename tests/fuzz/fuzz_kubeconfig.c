@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     r = config_choose(&k, /* context= */ NULL, &x, &err);
     FUZZ_CHECK(r <= 1);
     FUZZ_CHECK(r >= 0 || (err.code != ERR_NONE && err.code != ERR_NO_MEMORY && err.code != ERR_TOO_LARGE));
-    if (r == 1 && complaints_check(&x.bad, "", &err) == 0)
+    if (r == 1 && error_list_check(&x.bad, "", &err) == 0)
         check_config(&c);
     config_done(&c);
     kubeconfigs_done(&k);

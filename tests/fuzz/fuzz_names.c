@@ -43,7 +43,7 @@ static void check_quote(struct str value)
 {
     char quoted[64];
 
-    quote(quoted, sizeof quoted, value);
+    quote_text(quoted, sizeof quoted, value);
     FUZZ_CHECK(str_is_utf8(str_of(quoted)));
     for (const char *at = quoted; *at; at++)
         FUZZ_CHECK((unsigned char)*at >= ' ' && *at != 0x7F);

@@ -4,29 +4,23 @@
 
 #include "api/meta.h"
 
-static const struct schema item_schema = {
-    "Item",
-    (const struct field[]){
-        { "n", FIELD_STRING },
-        { "e", FIELD_LIST, .item = FIELD_OBJECT, .sub = &object_reference_schema, .merge_key = "n" },
-        { "s", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
-        { "r", FIELD_LIST, .item = FIELD_STRING },
-        { 0 },
-    },
+static const struct field item_fields[] = {
+    { "n", FIELD_STRING },
+    { "e", FIELD_LIST, .item = FIELD_OBJECT, .sub = &object_reference_schema, .merge_key = "n" },
+    { "s", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
+    { "r", FIELD_LIST, .item = FIELD_STRING },
 };
+static const struct schema item_schema = SCHEMA("Item", item_fields);
 
-static const struct schema fuzz_schema = {
-    "Fuzz",
-    (const struct field[]){
-        { "metadata", FIELD_OBJECT, .sub = &meta_schema },
-        { "k", FIELD_LIST, .item = FIELD_OBJECT, .sub = &item_schema, .merge_key = "n" },
-        { "s", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
-        { "r", FIELD_LIST, .item = FIELD_OBJECT, .sub = &item_schema },
-        { "o", FIELD_OBJECT, .sub = &item_schema },
-        { "m", FIELD_MAP, .item = FIELD_STRING },
-        { 0 },
-    },
+static const struct field fuzz_fields[] = {
+    { "metadata", FIELD_OBJECT, .sub = &meta_schema },
+    { "k", FIELD_LIST, .item = FIELD_OBJECT, .sub = &item_schema, .merge_key = "n" },
+    { "s", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
+    { "r", FIELD_LIST, .item = FIELD_OBJECT, .sub = &item_schema },
+    { "o", FIELD_OBJECT, .sub = &item_schema },
+    { "m", FIELD_MAP, .item = FIELD_STRING },
 };
+static const struct schema fuzz_schema = SCHEMA("Fuzz", fuzz_fields);
 
 /* Walks a tree: has it a directive, has it a list? */
 static void look_over(const struct json *d, json_ref top, bool *directives, bool *lists)

@@ -11,7 +11,7 @@
 
 #include "apiserver/authenticate.h"
 #include "apiserver/server.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "io/keys.h"
 #include "machinery/metrics.h"
 #include "store/store.h"
@@ -155,7 +155,7 @@ static void world_init(struct world *w)
     FUZZ_CHECK(store_open_memory(w->loop, NULL, &w->store, &err) == 0);
     w->metrics = metrics_new((struct hash_seed){ 1, 2 });
     FUZZ_CHECK(w->metrics);
-    a.facts = store_facts(w->store);
+    a.lookup = store_lookup(w->store);
     FUZZ_CHECK(authenticator_new(&a, &w->authenticator, &err) == 0);
     o.loop = w->loop;
     o.store = w->store;

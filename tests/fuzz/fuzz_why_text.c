@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "why/text.h"
-#include "why/world.h"
+#include "why/why_world.h"
 
 #define FUZZ_BYTES_MAX (4u << 20)
 

@@ -71,12 +71,59 @@ def broken_links(texts):
     """One sentence for each link that leads nowhere."""
     for page, text in sorted(texts.items()):
         for number, target in links_of(text):
-            path, _, anchor = target.partition("#")
-            there = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+            there, anchor = target_of(page, target)
             if not os.path.exists(os.path.join(ROOT, there)) and there not in texts:
                 yield f"{page}:{number}: there is no {there}"
             elif anchor and anchor not in anchors_of(texts.get(there, "")):
                 yield f"{page}:{number}: {there} has no heading for #{anchor}"
+
+
+def target_of(page, link):
+    """(path below the root, anchor) of a link on a page."""
+    path, _, anchor = link.partition("#")
+    return (os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page), anchor
+
+
+def linked_from(texts, start, links_max):
+    """{(page, anchor)} of all link targets that a reader reaches from start with at most links_max links."""
+    found, pages_now = set(), {start}
+    for _ in range(links_max):
+        here = pages_now & texts.keys()
+        targets = {target_of(page, link) for page in here for _, link in links_of(texts[page])}
+        pages_now = {page for page, _ in targets}
+        found |= targets
+    return found
+
+
+def section_of(text, anchor):
+    """The text below the heading with this anchor, up to the next heading of its level; None without one."""
+    lines, prose_lines = text.splitlines(), dict(lines_of_prose(text))
+    headings = [n for n, line in prose_lines.items() if re.match(r"#{1,6}\s", line)]
+    for number in headings:
+        up_to_here = "\n".join(prose_lines[n] for n in headings if n <= number)
+        before = "\n".join(prose_lines[n] for n in headings if n < number)
+        if anchor in anchors_of(up_to_here) - anchors_of(before):
+            level = len(re.match(r"#+", lines[number - 1])[0])
+            end = next((n for n in headings if n > number and len(re.match(r"#+", lines[n - 1])[0]) <= level),
+                       len(lines) + 1)
+            return "\n".join(lines[number : end - 1])
+    return None
+
+
+def unanswered(texts, questions, start, links_max):
+    """One sentence for each question whose answer a reader does not find.
+    questions: {question: (page, anchor, words that the section must contain)}."""
+    reached = linked_from(texts, start, links_max)
+    for question, (page, anchor, words) in questions.items():
+        section = section_of(texts.get(page, ""), anchor)
+        if section is None:
+            yield f"{question}: {page} has no heading for #{anchor}"
+        elif (page, anchor) not in reached:
+            yield f"{question}: no link to {page}#{anchor} within {links_max} links from {start}"
+        else:
+            missing = [word for word in words if word not in section]
+            if missing:
+                yield f"{question}: {page}#{anchor} does not contain {', '.join(missing)}"
 
 
 # --- Files that are named or shown ---
@@ -97,13 +144,13 @@ def missing_paths(texts):
 def unknown_targets(texts):
     """One sentence for each `make TARGET` that the Makefile does not have."""
     with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as file:
-        known = set(re.findall(r"^([a-z]+):", file.read(), flags=re.MULTILINE))
+        known = set(re.findall(r"^([a-z-]+):", file.read(), flags=re.MULTILINE))
     for page, text in sorted(texts.items()):
         spans = [(n, span) for n, line in lines_of_prose(text) for _, span in SPAN.findall(line)]
         for block in blocks_of(text):
             spans += [(n, line.removeprefix("$ ")) for n, line in enumerate(block.lines, block.line + 1)]
         for number, span in spans:
-            named = re.match(r"(?:sudo )?make ([a-z]+)\b", span)
+            named = re.match(r"(?:sudo )?make ([a-z-]+)", span)
             if named and named[1] not in known:
                 yield f"{page}:{number}: there is no make {named[1]}"
 

@@ -97,7 +97,7 @@ static const struct volume_plugin *const script_plugins[] = { &script_plugin, NU
 
 struct attach_options attach_options; /* what a test wants otherwise */
 
-static int attach_make(const struct part_options *o, void **ret, struct error *e)
+static int attach_make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct attach_part *x = calloc(1, sizeof *x);
     struct attach_options options = attach_options;

@@ -365,13 +365,13 @@ static void world_boot(struct world *w)
     ASSERT_OK(informers_new(&io, &w->informers, &err));
     w->volumes = informers_get(w->informers, KIND_VOLUME, &err);
     assert_non_null(w->volumes);
-    w->options.part = (struct part_options){ .loop = w->served.loop,
-                                             .clock = &w->served.clock.clock,
-                                             .client = w->client,
-                                             .informers = w->informers,
-                                             .metrics = w->metrics,
-                                             .seed = w->seed,
-                                             .server = w->server };
+    w->options.part = (struct component_deps){ .loop = w->served.loop,
+                                               .clock = &w->served.clock.clock,
+                                               .client = w->client,
+                                               .informers = w->informers,
+                                               .metrics = w->metrics,
+                                               .seed = w->seed,
+                                               .server = w->server };
     ASSERT_OK(binder_new(&w->options, &w->binder, &err));
     if (w->scheduling) {
         w->scheduling->part = w->options.part;

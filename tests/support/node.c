@@ -274,7 +274,7 @@ struct volume_plugin disk_plugin = { .name = DISK,
 
 struct node_bench bench;
 
-static int bench_make(const struct part_options *o, void **ret, struct error *e)
+static int bench_make(const struct component_deps *o, void **ret, struct error *e)
 {
     static const struct volume_plugin *all[32];
     struct agent_options a = bench.o;
@@ -318,7 +318,7 @@ const char *bench_complaint(const char *volume)
 {
     struct operation_state s;
 
-    return operations_look(bench_agent()->ops, &(struct operation_key){ volume, "", "" }, &s) && s.failures
+    return operations_inspect(bench_agent()->ops, &(struct operation_key){ volume, "", "" }, &s) && s.failures
                ? s.message
                : NULL;
 }
@@ -447,12 +447,12 @@ struct node_mount *bench_mount(const char *volume, const char *pod_uid)
     struct node_volume *v;
 
     (void)snprintf(name, sizeof name, DISK "/%s", volume);
-    v = world_find_volume(&bench_agent()->world, name);
+    v = node_world_find_volume(&bench_agent()->world, name);
     if (!v) {
         (void)snprintf(name, sizeof name, DISK "/%s-%s", pod_uid, volume);
-        v = world_find_volume(&bench_agent()->world, name);
+        v = node_world_find_volume(&bench_agent()->world, name);
     }
-    return v ? world_find_mount(v, pod_uid) : NULL;
+    return v ? node_world_find_mount(v, pod_uid) : NULL;
 }
 
 unsigned count_reason(const char *reason)

@@ -173,7 +173,7 @@ static void process_connect(struct parts *w)
 void process_start(struct parts *w)
 {
     struct informer_options i = { .loop = w->served.loop, .seed = 5 };
-    struct part_options o = {
+    struct component_deps o = {
         .loop = w->served.loop, .clock = &w->served.clock.clock, .seed = 6, .server = w->server
     };
 

@@ -93,7 +93,7 @@ void served_make(struct served *w, bool is_insecure, unsigned fails_from, unsign
     ASSERT_OK(store_new(w->loop, NULL, (struct store_log){ &failing_log_type, &w->log }, false, -1, &w->store,
                         &err));
     o.clock = &w->clock.clock;
-    o.facts = store_facts(w->store);
+    o.lookup = store_lookup(w->store);
     ASSERT_OK(authenticator_new(&o, &w->authenticator, &err));
     served_start(w);
 }

@@ -357,9 +357,9 @@ struct refused_row {
 
 static const struct refused_row refused_rows[] = {
     { "{'metadata':{'name':'p'},'spec':{'containers':[{'image':'i'}]}}",
-      "spec.containers[0]: the item lacks the keys that tell it from others" },
+      "spec.containers[0]: the item lacks the keys that identify it" },
     { "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'a','ports':[{'protocol':'TCP'}]}]}}",
-      "spec.containers[0].ports[0]: the item lacks the keys that tell it from others" },
+      "spec.containers[0].ports[0]: the item lacks the keys that identify it" },
     { "{'metadata':{'name':'p'},'spec':{'containers':[{'name':'a'},{'name':'b'},{'name':'a'}]}}",
       "spec.containers[2]: an earlier item of the list has the same keys" },
     { "{'metadata':{'name':'p','finalizers':['a/b','a/b']}}",

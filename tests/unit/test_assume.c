@@ -30,14 +30,14 @@ static bool see_volume(struct assumed *a, const char *name, const char *uid, con
 {
     _cleanup_(object_unref_p) struct object *o = new_volume(name, uid, version);
 
-    return assumed_see_volume(a, volume_of(o));
+    return assumed_observe_volume(a, volume_of(o));
 }
 
 static bool see_claim(struct assumed *a, const char *uid, const char *version)
 {
     _cleanup_(object_unref_p) struct object *o = new_claim("c", uid, version);
 
-    return assumed_see_claim(a, claim_of(o));
+    return assumed_observe_claim(a, claim_of(o));
 }
 
 struct world {
@@ -55,6 +55,7 @@ static void world_init(struct world *x)
 
 static void world_done(struct world *x)
 {
+    assert_null(assumed_check(&x->a));
     assumed_done(&x->a);
     (void)object_unref(x->v);
     (void)object_unref(x->w);
@@ -86,11 +87,11 @@ TEST(a_volume_is_given_back_by_its_pod)
 {
     WORLD;
 
-    assert_false(assumed_restore_volume(&x.a, "v", "pod"));
+    assert_false(assumed_release_volume(&x.a, "v", "pod"));
     ASSERT_INT(0, assume_volume(&x.a, volume_of(x.v), "uc", "pod"));
-    assert_false(assumed_restore_volume(&x.a, "v", "stranger"));
+    assert_false(assumed_release_volume(&x.a, "v", "stranger"));
     assert_non_null(assumed_volume(&x.a, "v"));
-    assert_true(assumed_restore_volume(&x.a, "v", "pod"));
+    assert_true(assumed_release_volume(&x.a, "v", "pod"));
     assert_null(assumed_volume(&x.a, "v"));
     assert_null(assumed_volume_of(&x.a, "uc"));
     ASSERT_INT(0, assume_volume(&x.a, volume_of(x.w), "uc", "stranger"));
@@ -127,9 +128,9 @@ TEST(a_claim_is_promised_a_node)
     ASSERT_INT(0, assume_claim(&x.a, claim_of(x.c), "n1", "pod"));
     ASSERT_STR("n1", assumed_claim(&x.a, "uc")->node);
     ASSERT_INT(-ERR_BUSY, assume_claim(&x.a, claim_of(x.c), "n2", "pod"));
-    assert_false(assumed_restore_claim(&x.a, "uc", "stranger"));
-    assert_false(assumed_restore_claim(&x.a, "other", "pod"));
-    assert_true(assumed_restore_claim(&x.a, "uc", "pod"));
+    assert_false(assumed_release_claim(&x.a, "uc", "stranger"));
+    assert_false(assumed_release_claim(&x.a, "other", "pod"));
+    assert_true(assumed_release_claim(&x.a, "uc", "pod"));
     assert_null(assumed_claim(&x.a, "uc"));
     ASSERT_INT(0, assume_claim(&x.a, claim_of(x.c), "n2", "pod"));
     assert_false(see_claim(&x.a, "uc", "9"));

@@ -545,7 +545,7 @@ TEST(attach_verifies_volumes_of_plugins)
 
 static unsigned gone;
 
-static void on_go(struct attach_turn *t)
+static void on_go(struct attach_slot *t)
 {
     (void)t;
     gone++;
@@ -555,7 +555,7 @@ static void on_go(struct attach_turn *t)
  * over. */
 TEST(attach_lets_requests_take_turns)
 {
-    static struct attach_turn turns[ATTACH_TURNS_MAX + 3];
+    static struct attach_slot turns[ATTACH_REQUESTS_MAX + 3];
     struct attach *a;
     struct parts w;
 
@@ -564,27 +564,27 @@ TEST(attach_lets_requests_take_turns)
     memset(turns, 0, sizeof turns);
     gone = 0;
     for (size_t i = 0; i < ARRAY_LEN(turns); i++)
-        attach_turn_take(a, &turns[i], on_go);
-    ASSERT_INT(ATTACH_TURNS_MAX, gone);
-    attach_turn_give(a, &turns[ATTACH_TURNS_MAX]); /* it waits */
-    ASSERT_INT(ATTACH_TURNS_MAX, gone);
-    attach_turn_give(a, &turns[0]);
-    ASSERT_INT(ATTACH_TURNS_MAX + 1, gone);
-    assert_true(turns[ATTACH_TURNS_MAX].state == TURN_NONE);
-    assert_true(turns[ATTACH_TURNS_MAX + 1].state == TURN_TAKEN);
-    attach_turn_give(a, &turns[0]); /* it has none */
-    ASSERT_INT(ATTACH_TURNS_MAX + 1, gone);
+        attach_slot_acquire(a, &turns[i], on_go);
+    ASSERT_INT(ATTACH_REQUESTS_MAX, gone);
+    attach_slot_release(a, &turns[ATTACH_REQUESTS_MAX]); /* it waits */
+    ASSERT_INT(ATTACH_REQUESTS_MAX, gone);
+    attach_slot_release(a, &turns[0]);
+    ASSERT_INT(ATTACH_REQUESTS_MAX + 1, gone);
+    assert_true(turns[ATTACH_REQUESTS_MAX].state == SLOT_NONE);
+    assert_true(turns[ATTACH_REQUESTS_MAX + 1].state == SLOT_HELD);
+    attach_slot_release(a, &turns[0]); /* it has none */
+    ASSERT_INT(ATTACH_REQUESTS_MAX + 1, gone);
     for (size_t i = 0; i < ARRAY_LEN(turns); i++)
-        attach_turn_give(a, &turns[i]);
-    ASSERT_INT(ATTACH_TURNS_MAX + 2, gone);
-    ASSERT_INT(0, a->turns);
+        attach_slot_release(a, &turns[i]);
+    ASSERT_INT(ATTACH_REQUESTS_MAX + 2, gone);
+    ASSERT_INT(0, a->slots_held);
     parts_done(&w);
 }
 
 /* More volumes than requests may be on their way: all of them come through. */
 TEST(attach_attaches_more_volumes_than_go_at_once)
 {
-    enum { COUNT = ATTACH_TURNS_MAX + 44 };
+    enum { COUNT = ATTACH_REQUESTS_MAX + 44 };
     struct parts w;
 
     attach_init(&w);
@@ -610,7 +610,7 @@ TEST(attach_attaches_more_volumes_than_go_at_once)
 /* What changes while it is asked about is left alone. */
 TEST(attach_does_not_believe_old_answers)
 {
-    struct worlds_pair *p;
+    struct attach_pair *p;
     struct attach *a;
     struct parts w;
 
@@ -621,13 +621,13 @@ TEST(attach_does_not_believe_old_answers)
     add_pair(&w, "c", "v", RWO, NFS);
     add_pod(&w, "p", "n1", CLAIMED("d", "c"));
     a = ((struct attach_part *)w.part)->attach;
-    p = worlds_pair(a, DISK("v"), "n1");
+    p = attach_pair(a, DISK("v"), "n1");
     script.is_lost = true;
     manual_clock_advance(&w.served.clock, ATTACH_SYNC_PERIOD_NS);
     for (unsigned i = 0; i < 100 && !p->is_verified; i++)
         (void)loop_poll(w.served.loop);
     assert_true(p->is_verified);
-    worlds_set_attached(p, &p->wanted, strdup("/dev/x"));
+    attach_state_set_attached(p, &p->wanted, strdup("/dev/x"));
     parts_rest(&w);
     ASSERT_INT(1, script.checks);
     ASSERT_INT(1, script.attaches);

@@ -264,6 +264,39 @@ TEST(attach_does_not_detach_what_the_server_says_is_in_use)
     parts_done(&w);
 }
 
+/* What the server said of the node counts also when the Node is gone before the cache has heard of it. */
+TEST(attach_does_not_forget_what_the_server_said_is_in_use)
+{
+    struct parts w;
+
+    attach_init(&w);
+    make_attached(&w);
+    set_in_use(&w, "n1", "");
+    w.is_blind_to[KIND_NODE] = true;
+    set_in_use(&w, "n1", "'" V "'");
+    drop_pod(&w, "p");
+    ASSERT_INT(0, script.detaches);
+    ASSERT_DID(&w, 200, "DELETE", NODE_1, NULL);
+    pass_s(&w, 300);
+    ASSERT_INT(0, script.detaches);
+    parts_done(&w);
+}
+
+/* Another process, which led before, detached it after what this one had heard of when it took over: that a
+ * volume left the status is news of the volume. */
+TEST(attach_attaches_again_what_left_the_status)
+{
+    struct parts w;
+
+    attach_init(&w);
+    make_attached(&w);
+    ASSERT_INT(1, script.attaches);
+    ASSERT_DID(&w, 200, "MERGE", NODE_1 "/status", "{'status':{'volumesAttached':null}}");
+    ASSERT_INT(2, script.attaches);
+    ASSERT_ATTACHED(&w, "n1", V " ");
+    parts_done(&w);
+}
+
 /* A server that does not answer about the node is no permission. */
 TEST(attach_does_not_detach_when_the_node_cannot_be_asked)
 {
@@ -410,18 +443,18 @@ TEST(attach_drops_the_wishes_of_pods_that_are_gone)
     volume = informer_get(a->volumes, "", "v");
     spec.spec.volume = volume_of(volume);
     spec.holder = object_ref(volume);
-    ASSERT_OK(worlds_want(a, "n1", DISK("v"), &spec, pod, &err));
-    ASSERT_OK(worlds_want(a, "n1", DISK("v2"), &spec, pod, &err));
+    ASSERT_OK(attach_state_want(a, "n1", DISK("v"), &spec, pod, &err));
+    ASSERT_OK(attach_state_want(a, "n1", DISK("v2"), &spec, pod, &err));
     parts_rest(&w);
     ASSERT_INT(4, script.attaches);
     set_in_use(&w, "n1", "");
     ASSERT_INT(2, script.detaches);
     pass_s(&w, 60);
     ASSERT_INT(4, script.detaches);
-    assert_null(worlds_pair(a, DISK("v"), "n1"));
-    assert_null(worlds_pair(a, DISK("v2"), "n1"));
+    assert_null(attach_pair(a, DISK("v"), "n1"));
+    assert_null(attach_pair(a, DISK("v2"), "n1"));
     /* Nor on a node that is none. */
-    ASSERT_ERR(ERR_NOT_FOUND, worlds_want(a, "n9", DISK("v"), &spec, pod, &err));
+    ASSERT_ERR(ERR_NOT_FOUND, attach_state_want(a, "n9", DISK("v"), &spec, pod, &err));
     ASSERT_STR("no node with the name \"n9\" exists in the list of managed nodes", err.msg);
     held_spec_clear(&spec);
     (void)object_unref((struct object *)(uintptr_t)pod);

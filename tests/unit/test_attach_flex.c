@@ -22,7 +22,7 @@ struct flex_part {
     struct pool *pool;
 };
 
-static int flex_make(const struct part_options *o, void **ret, struct error *e)
+static int flex_make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct flex_part *x = calloc(1, sizeof *x);
     struct attach_options options = attach_options;

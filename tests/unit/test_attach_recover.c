@@ -57,6 +57,38 @@ TEST(attach_detaches_what_only_a_status_knows)
     parts_done(&w);
 }
 
+/* A cache that is behind at the start hears of what the leader before has attached when it leads already. */
+TEST(attach_takes_over_what_it_hears_of_late)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    attach_restart(&w);
+    set_attached(&w, "n1", "{'name':'" V "','devicePath':'/dev/y'}");
+    pass_s(&w, 60);
+    ASSERT_ATTACHED(&w, "n1", "");
+    ASSERT_INT(1, script.detaches);
+    parts_done(&w);
+}
+
+/* What it has taken from the list itself does not come back with an old version. */
+TEST(attach_takes_over_nothing_once_it_has_written)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    set_attached(&w, "n1", "{'name':'" V "','devicePath':'/dev/y'}");
+    attach_restart(&w);
+    pass_s(&w, 60);
+    ASSERT_INT(1, script.detaches);
+    set_attached(&w, "n1", "{'name':'" V "','devicePath':'/dev/y'}");
+    pass_s(&w, 60);
+    ASSERT_INT(1, script.detaches);
+    parts_done(&w);
+}
+
 /* Names that nobody can do anything about stay, and nothing breaks. */
 TEST(attach_keeps_names_that_it_does_not_know)
 {

@@ -8,7 +8,7 @@
 #include "api/list.h"
 #include "apiserver/local_client.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_target.h"
 
 struct near {
     struct served served;

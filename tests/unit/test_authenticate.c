@@ -1,8 +1,8 @@
 /* Who calls are taken for, by certificate, token and headers. */
 #include "tests/unit/test_io.h"
 
+#include "tests/unit/test_access_lookup.h"
 #include "tests/unit/test_call.h"
-#include "tests/unit/test_facts.h"
 
 #include "apiserver/authenticate.h"
 #include "apiserver/server.h"
@@ -38,7 +38,7 @@ static void world_init(struct world *w, bool is_insecure)
         .clock = &w->time.clock,
         .token_key = w->key,
         .token_file = in_dir(&w->dir, "tokens"),
-        .facts = test_facts,
+        .lookup = test_facts,
         .is_insecure = is_insecure,
     };
     ASSERT_OK(authenticator_new(&o, &w->a, &err));
@@ -74,7 +74,7 @@ static const char *who(struct world *w)
 {
     const struct user *u = NULL;
 
-    if (authenticate(w->a, &w->c, &u, &err) < 0)
+    if (authenticate_call(w->a, &w->c, &u, &err) < 0)
         return err.msg;
     return show(u);
 }
@@ -224,7 +224,7 @@ TEST(tokens_have_their_time)
     world_done(&w);
 }
 
-/* What authenticate() keeps to itself. */
+/* What authenticate_call() keeps to itself. */
 static const char *why_not(struct world *w, const struct jwt *t, struct texts audiences)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(JWT_BYTES_MAX);
@@ -358,19 +358,19 @@ TEST(nobody_else_does)
     world_init(&w, false);
     w.c.peer = &bob;
     call_headers = HEADERS("Impersonate-User: carol");
-    ASSERT_ERR(ERR_DENIED, authenticate(w.a, &w.c, &u, &err));
+    ASSERT_ERR(ERR_DENIED, authenticate_call(w.a, &w.c, &u, &err));
     ASSERT_STR(
         "users \"carol\" is forbidden: User \"bob\" cannot impersonate resource \"users\" in API group \"\" "
         "at the cluster scope",
         err.msg);
     call_headers = HEADERS("Impersonate-Group: system:masters");
-    ASSERT_ERR(ERR_DENIED, authenticate(w.a, &w.c, &u, &err));
+    ASSERT_ERR(ERR_DENIED, authenticate_call(w.a, &w.c, &u, &err));
     ASSERT_STR(
         "groups \"system:masters\" is forbidden: User \"bob\" cannot impersonate resource \"groups\" in API "
         "group \"\" at the cluster scope",
         err.msg);
     w.c.peer = NULL;
-    ASSERT_ERR(ERR_UNAUTHORIZED, authenticate(w.a, &w.c, &u, &err));
+    ASSERT_ERR(ERR_UNAUTHORIZED, authenticate_call(w.a, &w.c, &u, &err));
     ASSERT_STR("Unauthorized", err.msg);
     world_done(&w);
 }

@@ -1,6 +1,6 @@
 /* The roles, row by row, and refusals in the API's words. */
+#include "tests/unit/test_access_lookup.h"
 #include "tests/unit/test_call.h"
-#include "tests/unit/test_facts.h"
 
 #include "apiserver/authorize.h"
 #include "apiserver/resource.h"
@@ -70,7 +70,7 @@ static bool may(enum who who, const char *text)
     struct user u = user_of(who);
     struct access a = access_of(text);
 
-    return authorize(&test_facts, &u, &a).is_allowed;
+    return authorize_access(&test_facts, &u, &a).is_allowed;
 }
 
 static void check_rows(enum who who, const char *const *rows, bool expected)
@@ -126,7 +126,7 @@ TEST(reader_reads_everything_but_secrets)
             };
             if (!(all[i].verbs & VERB_BIT(verbs[v])))
                 continue;
-            if (authorize(&test_facts, &u, &a).is_allowed == is_secret)
+            if (authorize_access(&test_facts, &u, &a).is_allowed == is_secret)
                 fail_msg("%s %s.%s", verb_names[verbs[v]], all[i].plural, all[i].group);
             seen++;
         }
@@ -414,7 +414,7 @@ TEST(every_edge_of_a_node)
     for (size_t i = 0; i < ARRAY_LEN(node_edges); i++) {
         const struct node_edge *e = &node_edges[i];
         struct access a = access_of(e->access);
-        struct verdict v = authorize(&test_facts, &u, &a);
+        struct access_decision v = authorize_access(&test_facts, &u, &a);
 
         if (v.is_allowed != !e->reason)
             fail_msg("%s: expected %s", e->access, e->reason ? "no" : "yes");
@@ -439,9 +439,9 @@ TEST(verdicts_name_the_role)
     struct user u = user_of(READER);
     struct access a = access_of("list pods shop");
 
-    ASSERT_STR("reader", authorize(&test_facts, &u, &a).role);
+    ASSERT_STR("reader", authorize_access(&test_facts, &u, &a).role);
     a = access_of("get /api");
-    ASSERT_STR("authenticated", authorize(&test_facts, &u, &a).role);
+    ASSERT_STR("authenticated", authorize_access(&test_facts, &u, &a).role);
 }
 
 /* --- Words --- */

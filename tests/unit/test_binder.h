@@ -10,8 +10,8 @@
 #include "tests/unit/test_served.h"
 
 #include "apiserver/local_client.h"
-#include "client/request.h"
-#include "client/target.h"
+#include "client/client_request.h"
+#include "client/client_target.h"
 #include "controllers/binder/binder.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"

@@ -608,7 +608,7 @@ TEST(reclaiming_another_machines_volume_is_refused)
         world_start(&w);
         world_settle(&w);
         (void)snprintf(words, sizeof words,
-                       "%sits data is on another machine: node \"n1\" of this one does not meet its "
+                       "%sits data is on another machine: node \"n1\" of this machine does not match its "
                        "node affinity",
                        rows[i].prefix);
         ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
@@ -629,8 +629,8 @@ TEST(reclaiming_a_pinned_volume_needs_a_node)
     world_settle(&w);
     ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
     assert_told(&w, "p", "Warning", "VolumeFailedRecycle",
-                "Recycle failed: the volume has a node affinity, and no node agent runs in this process: "
-                "whether its data is on this machine is not known");
+                "Recycle failed: the volume has a node affinity and no node agent runs in this process: "
+                "cannot determine whether its data is on this machine");
     assert_done(0, scripted.recycled);
     world_done(&w);
 }
@@ -655,7 +655,7 @@ TEST(reclaiming_knows_of_the_other_volumes)
         const char *source, *words;
     } rows[] = {
         { "'nfs':{'server':'s','path':'/x/y'}", "'/x' contains the path of volume \"q\"" },
-        { "'nfs':{'server':'s','path':'/x'}", "'/x' is the path of volume \"q\" too" },
+        { "'nfs':{'server':'s','path':'/x'}", "'/x' is also the path of volume \"q\"" },
         { "'nfs':{'server':'s','path':'/'}", NULL },
         { "'nfs':{'server':'t','path':'/x'}", NULL },
         { "'nfs':{'server':'s','path':'/"

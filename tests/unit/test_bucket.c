@@ -58,12 +58,12 @@ TEST(token_may_be_given_back)
     assert_true(bucket_take(&b, 0));
     assert_true(bucket_take(&b, 0));
     assert_int_equal(bucket_reserve(&b, 0), 100 * NS_PER_MS);
-    bucket_give_back(&b);
+    bucket_release(&b);
     assert_int_equal(bucket_reserve(&b, 0), 100 * NS_PER_MS);
-    bucket_give_back(&b);
-    bucket_give_back(&b);
-    bucket_give_back(&b);
-    bucket_give_back(&b); /* never more than the reserve */
+    bucket_release(&b);
+    bucket_release(&b);
+    bucket_release(&b);
+    bucket_release(&b); /* never more than the reserve */
     assert_true(bucket_take(&b, 0));
     assert_true(bucket_take(&b, 0));
     assert_false(bucket_take(&b, 0));

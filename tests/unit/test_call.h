@@ -6,7 +6,7 @@
 
 #include <strings.h>
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 
 /* "Name: value", ends with NULL. */
 static const char *const *call_headers;

@@ -95,10 +95,10 @@ TEST(lost_claims)
 {
     begin();
     put_claim("shop/db", "", "Lost", "pv-9", "");
-    ASSERT_STR("error: pvc/db -n shop: is Lost, and its volume pv-9 is gone; " WHY_PVC, findings());
+    ASSERT_STR("error: pvc/db -n shop: is Lost: its volume pv-9 does not exist; " WHY_PVC, findings());
     begin();
     put_claim("shop/db", "", "Bound", "pv-9", "");
-    ASSERT_STR("error: pvc/db -n shop: is Bound, and its volume pv-9 is gone; " WHY_PVC, findings());
+    ASSERT_STR("error: pvc/db -n shop: is Bound: its volume pv-9 does not exist; " WHY_PVC, findings());
     begin();
     put_volume("pv-1", "", "Bound", "shop/other", "");
     put_claim("shop/other", "", "Bound", "pv-1", "");
@@ -107,10 +107,10 @@ TEST(lost_claims)
     begin();
     put_volume("pv-1", "", "Bound", "shop/db", "");
     put_claim("shop/db", "", "Lost", "pv-1", "");
-    ASSERT_STR("error: pvc/db -n shop: is Lost, though its volume pv-1 is there; " WHY_PVC, findings());
+    ASSERT_STR("error: pvc/db -n shop: is Lost, although its volume pv-1 exists; " WHY_PVC, findings());
     begin();
     put_claim("shop/db", "", "Lost", "", "");
-    ASSERT_STR("error: pvc/db -n shop: is Lost: no volume is its own; " WHY_PVC, findings());
+    ASSERT_STR("error: pvc/db -n shop: is Lost: no volume is bound to it; " WHY_PVC, findings());
 }
 
 static struct told_cause too_small[] = { { "db", "too-small", "no volume fits" }, { NULL, NULL, NULL } };
@@ -144,8 +144,8 @@ TEST(stuck_claims)
     world_end();
     begin(); /* nobody wants it yet: it may be meant so */
     put_claim("shop/db", "later", "Pending", "", "");
-    ASSERT_STR("hint: pvc/db -n shop: has been Pending for 60m: no pod uses it; make a pod that uses it, or "
-               "delete it\n",
+    ASSERT_STR("hint: pvc/db -n shop: has been Pending for 60m: no pod uses it; create a pod that uses it, "
+               "or delete the claim\n",
                findings_told(unused, 0));
 }
 
@@ -175,7 +175,7 @@ TEST(what_will_not_come_right_by_waiting)
     put_claim("shop/other", "", "Pending", "", "");
     put_pod("shop/web", "gone", "", "Pending", "");
     put_pod("shop/more", "db", "", "Pending", "");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m: so; " WHY_POD
+    ASSERT_STR("warning: pod/web -n shop: has been waiting for 60m: so; " WHY_POD
                "1 pod and 2 claims waiting less than 120 min; --stuck-after 0 lists them\n",
                findings_told(told, 7200));
 }
@@ -189,8 +189,8 @@ TEST(claims_that_cannot_grow)
         "'storageClassName':''},'status':{'phase':'Bound','allocatedResourceStatuses':{'storage':"
         "'ControllerResizeInfeasible'}}}");
     ASSERT_STR(
-        "warning: pvc/db -n shop: cannot grow: ControllerResizeInfeasible; ask for less, or for more space "
-        "below it\n",
+        "warning: pvc/db -n shop: cannot be expanded: ControllerResizeInfeasible; request less, or add space "
+        "to the underlying storage\n",
         findings());
 }
 
@@ -202,17 +202,18 @@ TEST(deletions_that_take_long)
                     "'2026-01-01T00:48:00Z','finalizers':['kubernetes.io/pvc-protection','x.example/y']},"
                     "'spec':{'volumeName':'pv-1','storageClassName':''},'status':{'phase':'Bound'}}");
     put_pod("shop/web", "db", "", "Running", "");
-    ASSERT_STR(
-        "warning: pvc/db -n shop: has been going for 12m, held by kubernetes.io/pvc-protection, x.example/y; "
-        "pod web uses it; " WHY_PVC,
-        findings());
+    ASSERT_STR("warning: pvc/db -n shop: has been Terminating for 12m, blocked by "
+               "kubernetes.io/pvc-protection, x.example/y; "
+               "pod web uses it; " WHY_PVC,
+               findings());
     begin();
     put(KIND_VOLUME, "{'metadata':{'name':'pv-1','deletionTimestamp':'2026-01-01T00:48:00Z','finalizers':["
                      "'kubernetes.io/pv-protection']},'spec':{},'status':{'phase':'Available'}}");
     put(KIND_VOLUME, "{'metadata':{'name':'pv-2','deletionTimestamp':'2026-01-01T00:59:00Z','finalizers':["
                      "'kubernetes.io/pv-protection']},'spec':{},'status':{'phase':'Available'}}");
-    ASSERT_STR("warning: pv/pv-1: has been going for 12m, held by kubernetes.io/pv-protection; " WHY_PV,
-               findings());
+    ASSERT_STR(
+        "warning: pv/pv-1: has been Terminating for 12m, blocked by kubernetes.io/pv-protection; " WHY_PV,
+        findings());
 }
 
 /* --- Volumes --- */
@@ -225,18 +226,21 @@ TEST(orphaned_volumes)
     begin();
     put_pair();
     put_volume("pv-2", "", "Bound", "shop/db", "");
-    ASSERT_STR("error: pv/pv-2: is Bound to claim shop/db, which has volume pv-1; see 'berth why pv/pv-2'\n",
-               findings());
+    ASSERT_STR(
+        "error: pv/pv-2: is Bound to claim shop/db, which is bound to volume pv-1; see 'berth why pv/pv-2'\n",
+        findings());
     begin();
     put_pair();
     put_volume("pv-2", "", "Bound", NULL, ",'claimRef':{'namespace':'shop','name':'db','uid':'earlier'}");
-    ASSERT_STR("error: pv/pv-2: is Bound to an earlier claim shop/db; today's is another one; see 'berth why "
+    ASSERT_STR("error: pv/pv-2: is Bound to a deleted claim shop/db; the claim with that name now is a "
+               "different one; see 'berth why "
                "pv/pv-2'\n",
                findings());
     begin();
     put_volume("pv-1", "", "Bound", "shop/db", "");
     put_claim("shop/db", "", "Bound", "", "");
-    ASSERT_STR("error: pv/pv-1: is Bound to claim shop/db, which has no volume; " WHY_PV, findings());
+    ASSERT_STR("error: pv/pv-1: is Bound to claim shop/db, which is not bound to a volume; " WHY_PV,
+               findings());
     begin(); /* who knows: claims could not be listed */
     put_volume("pv-1", "", "Bound", "shop/db", "");
     world.kinds[KIND_CLAIM].is_known = false;
@@ -247,8 +251,8 @@ TEST(volumes_that_are_kept_for_nobody)
 {
     begin();
     put_volume("pv-1", "", "Available", NULL, ",'claimRef':{'namespace':'shop','name':'db'}");
-    ASSERT_STR("hint: pv/pv-1: is kept for claim shop/db, which does not exist; make the claim, or clear "
-               "spec.claimRef\n",
+    ASSERT_STR("hint: pv/pv-1: is reserved for claim shop/db, which does not exist; create the claim, or "
+               "clear spec.claimRef\n",
                findings());
 }
 
@@ -263,10 +267,9 @@ TEST(released_volumes)
 {
     begin();
     put_volume("pv-1", "", "Released", "shop/db", "");
-    ASSERT_STR(
-        "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-1; save what is needed, then delete "
-        "them, or clear spec.claimRef to offer them anew\n",
-        findings());
+    ASSERT_STR("warning: pv: 1 released volume holds 5Gi that no claim uses: pv-1; save the data that is "
+               "needed, then delete them, or clear spec.claimRef to make them Available again\n",
+               findings());
     begin();
     for (unsigned i = 1; i <= 5; i++) {
         char name[8];
@@ -292,8 +295,8 @@ TEST(volumes_that_should_be_gone)
     ASSERT_STR(
         "warning: pv/pv-1: has been Released for 12m and should be deleted by now; " WHY_PV
         "warning: pv/pv-3: has been Released for 10m and should be emptied by now; see 'berth why pv/pv-3'\n"
-        "warning: pv: 2 released volumes hold 10Gi that no claim uses: pv-1, pv-3; save what is needed, then "
-        "delete them, or clear spec.claimRef to offer them anew\n",
+        "warning: pv: 2 released volumes hold 10Gi that no claim uses: pv-1, pv-3; save the data that is "
+        "needed, then delete them, or clear spec.claimRef to make them Available again\n",
         findings());
 }
 
@@ -324,12 +327,13 @@ TEST(local_volumes_without_their_node)
     put_local("pv-1", "Bound", "shop/db", "kubernetes.io/hostname", "n9");
     put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n1");
     put_local("pv-3", "Available", NULL, "zone", "a");
-    ASSERT_STR(
-        "error: pv/pv-1: needs a node labelled kubernetes.io/hostname=n9, and there is none; add such a "
-        "node, or delete the volume if its data is lost\n"
-        "warning: pv/pv-3: needs a node labelled zone=a, and there is none; add such a node, or delete the "
-        "volume if its data is lost\n",
-        findings());
+    ASSERT_STR("error: pv/pv-1: needs a node labelled kubernetes.io/hostname=n9, but no such node exists; "
+               "add such a "
+               "node, or delete the volume if its data is lost\n"
+               "warning: pv/pv-3: needs a node labelled zone=a, but no such node exists; add such a node, or "
+               "delete the "
+               "volume if its data is lost\n",
+               findings());
     begin();
     put(KIND_NODE, "{'metadata':{'name':'other','labels':{'kubernetes.io/hostname':'n9','zone':'a'}}}");
     put_local("pv-2", "Available", NULL, "kubernetes.io/hostname", "n9");
@@ -365,8 +369,8 @@ TEST(disks_that_are_not_there)
     ASSERT_STR("error: pv/pv-1: cannot be used on its node: /d is not a valid mount point; " WHY_PV
                "warning: pv/pv-2: cannot be used on its node: another disk is at /d: uuid:b in place of "
                "uuid:a; see 'berth why pv/pv-2'\n"
-               "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-2; save what is needed, then "
-               "delete them, or clear spec.claimRef to offer them anew\n",
+               "warning: pv: 1 released volume holds 5Gi that no claim uses: pv-2; save the data that is "
+               "needed, then delete them, or clear spec.claimRef to make them Available again\n",
                findings());
 }
 
@@ -381,7 +385,7 @@ TEST(disks_of_another_size)
     put_discovered("pv-5", "Available", NULL, "5Gi", "'volumes.berth.io/disk-capacity':'much'");
     ASSERT_STR("warning: pv/pv-3: has a capacity of 5Gi, 3Gi more than its disk holds; enlarge the disk, or "
                "replace the volume\n"
-               "hint: pv/pv-1: has a capacity of 5Gi, and its disk holds 8Gi; berth patch pv pv-1 "
+               "hint: pv/pv-1: has a capacity of 5Gi, but its disk holds 8Gi; berth patch pv pv-1 "
                "--type=merge -p '{\"spec\":{\"capacity\":{\"storage\":\"8Gi\"}}}'\n",
                findings());
 }
@@ -399,10 +403,10 @@ TEST(two_volumes_with_one_path)
     put_volume("nfs-2", "", "Available", NULL, ",'nfs':{'server':'t','path':'/x'}");
     put_volume("nfs-3", "", "Available", NULL,
                ",'nfs':{'server':'s','path':'/x'},'persistentVolumeReclaimPolicy':'Delete'");
-    ASSERT_STR("warning: pv/nfs-3: has the path of volume nfs-1, s:/x: when the claim of one is deleted, the "
-               "data of both is; give each its own directory, or let both be of policy Retain\n"
-               "hint: pv/pv-3: has the path of volume pv-1, /d/x/: two claims would have the same data; give "
-               "each its own directory, or let both be of policy Retain\n",
+    ASSERT_STR("warning: pv/nfs-3: has the same path as volume nfs-1, s:/x: deleting the claim of one "
+               "deletes the data of both; give each its own directory, or set policy Retain on both\n"
+               "hint: pv/pv-3: has the same path as volume pv-1, /d/x/: two claims would share the same "
+               "data; give each its own directory, or set policy Retain on both\n",
                findings());
 }
 
@@ -416,16 +420,16 @@ TEST(default_classes)
 
     begin();
     put_class("fast", "kubernetes.io/no-provisioner", "");
-    ASSERT_STR("hint: sc: none is the default: claims that name no class get volumes without class alone; "
-               "make one the default: berth annotate sc NAME "
-               "storageclass.kubernetes.io/is-default-class=true\n",
-               findings());
+    ASSERT_STR(
+        "hint: sc: no default StorageClass: claims without a class only bind to volumes without a class; "
+        "to set one: berth annotate sc NAME storageclass.kubernetes.io/is-default-class=true\n",
+        findings());
     begin();
     put(KIND_CLASS, row, "a");
     put(KIND_CLASS, row, "b");
-    ASSERT_STR("warning: sc: 2 are the default: a, b; claims that name no class get a, the newest, or of "
-               "equally new ones the first by name; take the annotation "
-               "storageclass.kubernetes.io/is-default-class from all but one\n",
+    ASSERT_STR("warning: sc: 2 default StorageClasses: a, b; claims without a class get a (the newest, then "
+               "the first by name); remove the annotation storageclass.kubernetes.io/is-default-class from "
+               "all but one\n",
                findings());
 }
 
@@ -449,8 +453,8 @@ TEST(provisioners_that_nobody_has_seen)
     ASSERT_STR("", found(&(struct checkup){ .provisioners =
                                                 (const char *const[]){ "x", "nowhere.example.com", NULL } }));
     ASSERT_STR(
-        "hint: sc/a: is of provisioner nowhere.example.com, and nothing shows that it runs: no CSIDriver, no "
-        "volume made by it; see to it that the provisioner runs, or correct its name in a new class\n",
+        "hint: sc/a: uses provisioner nowhere.example.com, but nothing shows that it runs: no CSIDriver, no "
+        "volume created by it; start the provisioner, or create a new class with the correct name\n",
         findings());
 }
 
@@ -463,17 +467,19 @@ TEST(pods_that_wait)
     begin();
     put_pair();
     put_pod("shop/web", "db", "", "Pending", "");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m: no luck; " WHY_POD, findings_told(mount_fails, 0));
+    ASSERT_STR("warning: pod/web -n shop: has been waiting for 60m: no luck; " WHY_POD,
+               findings_told(mount_fails, 0));
     begin(); /* nobody knows why */
     put_pair();
     put_pod("shop/web", "db", "", "Pending", "");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m; " WHY_POD, findings());
+    ASSERT_STR("warning: pod/web -n shop: has been waiting for 60m; " WHY_POD, findings());
     begin(); /* without a claim, for its volumes all the same */
     put_node("n1", true, "");
     put(KIND_POD, "{'metadata':{'namespace':'shop','name':'web','creationTimestamp':'" WORLD_MADE
                   "'},'spec':{'nodeName':'n1'},'status':{'phase':'Pending','conditions':[{'type':"
                   "'volumes.berth.io/ready','status':'False'}]}}");
-    ASSERT_STR("warning: pod/web -n shop: has waited 60m: no luck; " WHY_POD, findings_told(mount_fails, 0));
+    ASSERT_STR("warning: pod/web -n shop: has been waiting for 60m: no luck; " WHY_POD,
+               findings_told(mount_fails, 0));
 }
 
 TEST(pods_that_do_not_end)
@@ -537,8 +543,8 @@ TEST(attachments)
     ASSERT_STR(expected, findings());
 }
 
-#define NODE_ADVICE                                                        \
-    "see 'berth describe node'; one that is off for good wants the taint " \
+#define NODE_ADVICE                                                          \
+    "see 'berth describe node'; if it is shut down for good, add the taint " \
     "node.kubernetes.io/out-of-service\n"
 
 TEST(nodes_that_are_down)
@@ -551,7 +557,7 @@ TEST(nodes_that_are_down)
     put_pod("shop/web", "db", "n1", "Running", "");
     put_pod("shop/ended", "db", "idle", "Succeeded", "");
     ASSERT_STR(
-        "error: node/n1: has not been ready for 12m, and pod shop/web with claims is on it; " NODE_ADVICE
+        "error: node/n1: has not been ready for 12m, and pod shop/web with claims runs on it; " NODE_ADVICE
         "error: node/n2: has not been ready for 12m, and volumes are attached to it; " NODE_ADVICE,
         findings());
     begin();
@@ -559,7 +565,7 @@ TEST(nodes_that_are_down)
     put_pair();
     put_pod("shop/web", "db", "n1", "Running", "");
     put_pod("shop/api", "db", "n1", "Running", "");
-    ASSERT_STR("error: node/n1: has not been ready for 12m, and 2 pods with claims are on it: shop/api and "
+    ASSERT_STR("error: node/n1: has not been ready for 12m, and 2 pods with claims run on it: shop/api and "
                "others; " NODE_ADVICE,
                findings());
 }
@@ -577,7 +583,7 @@ TEST(nodes_that_are_silent)
     put(KIND_LEASE, row, "n2", "58:45");
     put_pod("shop/web", "db", "n1", "Running", "");
     put_pod("shop/web2", "db", "n2", "Running", "");
-    ASSERT_STR("warning: node/n1: has not renewed its lease for 3m, and pod shop/web with claims is on "
+    ASSERT_STR("warning: node/n1: has not renewed its lease for 3m, and pod shop/web with claims runs on "
                "it; " NODE_ADVICE,
                findings());
 }
@@ -592,10 +598,9 @@ TEST(nodes_with_unknown_mounts)
     begin();
     put(KIND_NODE, row, "n1", "True");
     put(KIND_NODE, row, "n2", "False");
-    ASSERT_STR(
-        "warning: node/n1: has had unknown mounts for 12m: /x is mounted; unmount them on the node once "
-        "nothing uses them; the volumes are released then\n",
-        findings());
+    ASSERT_STR("warning: node/n1: has had unknown mounts for 12m: /x is mounted; unmount them on the node "
+               "once nothing uses them; Berth then releases the volumes\n",
+               findings());
 }
 
 /* --- Statistics --- */
@@ -622,17 +627,14 @@ TEST(volumes_that_fill_up)
         "{'name':'keys','plugin':'kubernetes.io/secret','capacityBytes':4096,'availableBytes':0}]},"
         "{'podRef':{'name':'web2','namespace':'shop'},'volumes':[{'name':'data','claim':{'name':'db',"
         "'namespace':'shop'},'capacityBytes':10240,'availableBytes':1023}]}]}");
-    ASSERT_STR("error: pvc/db -n shop: has 0 of 100 inodes left in volume data of pod web; make room, or let "
-               "its claim "
-               "ask for more\n"
-               "error: pod/web -n shop: has 0 bytes of 10Ki left in volume full of pod web; make room, or "
-               "let its claim "
-               "ask for more\n"
-               "warning: pvc/db -n shop: has 1023 of 10Ki left in volume data of pod web; make room, or let "
-               "its claim "
-               "ask for more\n"
-               "warning: pvc/db -n shop: has volume pv-1 with a capacity of 5Gi, 5Gi more than is mounted "
-               "for pod web; enlarge what is mounted, or replace the volume\n",
+    ASSERT_STR("error: pvc/db -n shop: has 0 of 100 inodes left in volume data of pod web; free some space, "
+               "or request a larger size in its claim\n"
+               "error: pod/web -n shop: has 0 bytes of 10Ki left in volume full of pod web; free some space, "
+               "or request a larger size in its claim\n"
+               "warning: pvc/db -n shop: has 1023 of 10Ki left in volume data of pod web; free some space, "
+               "or request a larger size in its claim\n"
+               "warning: pvc/db -n shop: has volume pv-1 with a capacity of 5Gi, 5Gi more than the file "
+               "system mounted for pod web; enlarge the mounted file system, or replace the volume\n",
                findings());
 }
 
@@ -665,7 +667,8 @@ TEST(volumes_larger_than_what_is_mounted)
                        "'data','claim':{'name':'db','namespace':'shop'},'capacityBytes':%s}]}]}",
                        rows[i].capacity);
         read_usage(text);
-        ASSERT_INT(rows[i].is_found, strstr(findings(), "more than is mounted for pod web") != NULL);
+        ASSERT_INT(rows[i].is_found,
+                   strstr(findings(), "more than the file system mounted for pod web") != NULL);
     }
     begin();
     put_volume("pv-1", "", "Bound", "shop/db", "");
@@ -697,13 +700,14 @@ TEST(mounts_that_are_broken)
     begin();
     put_pair();
     read_usage(text);
-    (void)snprintf(
-        text, sizeof text,
-        "error: pvc/db -n shop: should be mounted for pod web at %s/pods/u1/volumes/x, where nothing is; "
-        "see 'berth why pvc/db -n shop'\n"
-        "error: pod/web -n shop: does not answer as volume hung of pod web on node n1: no answer; see 'berth "
-        "why pod/web -n shop'\n",
-        dir);
+    (void)snprintf(text, sizeof text,
+                   "error: pvc/db -n shop: should be mounted for pod web at %s/pods/u1/volumes/x, but "
+                   "nothing is mounted there; "
+                   "see 'berth why pvc/db -n shop'\n"
+                   "error: pod/web -n shop: cannot be accessed as volume hung of pod web on node n1: no "
+                   "answer; see 'berth "
+                   "why pod/web -n shop'\n",
+                   dir);
     ASSERT_STR(text, findings());
     ASSERT_INT(0, rmdir(path));
     (void)snprintf(path, sizeof path, "%s/pods", dir);
@@ -761,34 +765,33 @@ TEST(as_json)
     buf_clear(&out);
     json_init(&d, 1 << 20);
     ASSERT_OK(print_json_checked(&d, checkup_as_json(&x, &d), &out, &err));
-    ASSERT_STR(
-        "{\n"
-        "    \"errors\": 1,\n"
-        "    \"warnings\": 0,\n"
-        "    \"hints\": 1,\n"
-        "    \"waitingPods\": 0,\n"
-        "    \"waitingClaims\": 0,\n"
-        "    \"findings\": [\n"
-        "        {\n"
-        "            \"severity\": \"error\",\n"
-        "            \"rule\": \"volume-failed\",\n"
-        "            \"kind\": \"PersistentVolume\",\n"
-        "            \"name\": \"pv-1\",\n"
-        "            \"message\": \"has Failed: the message\",\n"
-        "            \"advice\": \"see 'berth why pv/pv-1'\"\n"
-        "        },\n"
-        "        {\n"
-        "            \"severity\": \"hint\",\n"
-        "            \"rule\": \"class-default\",\n"
-        "            \"kind\": \"StorageClass\",\n"
-        "            \"message\": \"none is the default: claims that name no class get volumes without class "
-        "alone\",\n"
-        "            \"advice\": \"make one the default: berth annotate sc NAME "
-        "storageclass.kubernetes.io/is-default-class=true\"\n"
-        "        }\n"
-        "    ]\n"
-        "}\n",
-        buf_cstr(&out));
+    ASSERT_STR("{\n"
+               "    \"errors\": 1,\n"
+               "    \"warnings\": 0,\n"
+               "    \"hints\": 1,\n"
+               "    \"waitingPods\": 0,\n"
+               "    \"waitingClaims\": 0,\n"
+               "    \"findings\": [\n"
+               "        {\n"
+               "            \"severity\": \"error\",\n"
+               "            \"rule\": \"volume-failed\",\n"
+               "            \"kind\": \"PersistentVolume\",\n"
+               "            \"name\": \"pv-1\",\n"
+               "            \"message\": \"has Failed: the message\",\n"
+               "            \"advice\": \"see 'berth why pv/pv-1'\"\n"
+               "        },\n"
+               "        {\n"
+               "            \"severity\": \"hint\",\n"
+               "            \"rule\": \"class-default\",\n"
+               "            \"kind\": \"StorageClass\",\n"
+               "            \"message\": \"no default StorageClass: claims without a class only bind to "
+               "volumes without a class\",\n"
+               "            \"advice\": \"to set one: berth annotate sc NAME "
+               "storageclass.kubernetes.io/is-default-class=true\"\n"
+               "        }\n"
+               "    ]\n"
+               "}\n",
+               buf_cstr(&out));
     checkup_done(&x);
     world_end();
 }

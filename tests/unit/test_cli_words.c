@@ -224,7 +224,7 @@ TEST(aliases)
     ASSERT_OK(flags_set_default(flags, &s, "dir", "/d", &err)); /* it is set already */
     ASSERT_STR("/c", s.dir);
     ASSERT_ERR(ERR_INVALID, flags_set_default(flags, &s, "old-foldr", "/e", &err));
-    ASSERT_STR("there is no setting 'old-foldr': did you mean 'old-folder'?", err.msg);
+    ASSERT_STR("unknown setting 'old-foldr': did you mean 'old-folder'?", err.msg);
 }
 
 TEST(values_are_bounded)

@@ -2,7 +2,7 @@
 #include "tests/unit/test_client.h"
 
 #include "base/rng.h"
-#include "client/request.h"
+#include "client/client_request.h"
 #include "tests/unit/aborts.h"
 
 /* --- One call --- */
@@ -457,7 +457,7 @@ TEST(deadline_covers_the_wait_for_the_next_try)
     world_advance_ms(w, 3000);
     world_end(w, answer_of(503, 3));
     world_advance_ms(w, 10000);
-    assert_text(&w->told, "5.000 o: no answer within 5000 ms; the last try: said 503\n");
+    assert_text(&w->told, "5.000 o: no answer within 5000 ms; last attempt: said 503\n");
     ASSERT_INT(ERR_TIMEOUT, o.answer.error.code);
     assert_text(&w->sent, "0.000 PATCH " PV "/v {}\n3.000 PATCH " PV "/v {}\n");
 }
@@ -474,7 +474,7 @@ TEST(deadline_holds_for_the_last_try_too)
     ASSERT_INT(1, w->scripted.count);
     ASSERT_INT(0, o.ended);
     world_advance_ms(w, 1);
-    assert_text(&w->told, "30.000 o: no answer within 30000 ms; the last try: said 429 (maybe)\n");
+    assert_text(&w->told, "30.000 o: no answer within 30000 ms; last attempt: said 429 (maybe)\n");
 }
 
 /* A try of which nobody knows whether it took effect is not forgotten because the next one failed. */

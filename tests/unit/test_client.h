@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_target.h"
 
 #define WORLD_ATTEMPTS_MAX 20000
 #define WORLD_START_NS (5 * NS_PER_S)

@@ -2,7 +2,7 @@
  */
 #include "tests/unit/test_kind.h"
 
-#include "client/answer.h"
+#include "client/client_answer.h"
 
 struct asking {
     struct json scratch;
@@ -448,9 +448,8 @@ TEST(events_of_a_watch)
         { EVENT("ERROR", STATUS(410, "Expired", "")), "error  Expired gone: words" },
         { EVENT("ERROR", STATUS(429, "TooManyRequests", "")), "error  TooManyRequests busy: words" },
         { EVENT("ERROR", "{'kind':'Pod'}"),
-          "error  InternalError internal: the server ended the watch without saying why" },
-        { "{'type':'ERROR'}",
-          "error  InternalError internal: the server ended the watch without saying why" },
+          "error  InternalError internal: the server ended the watch without a reason" },
+        { "{'type':'ERROR'}", "error  InternalError internal: the server ended the watch without a reason" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -482,7 +481,7 @@ TEST(lines_that_are_no_event)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (!str_has_prefix(str_of(event(rows[i])), "unreadable  bad-request: "))
             fail_msg("row %zu: %s", i, event(rows[i]));
-    ASSERT_STR("unreadable  bad-request: unknown type of event \"REN\\nAMED\"",
+    ASSERT_STR("unreadable  bad-request: unknown event type \"REN\\nAMED\"",
                event(EVENT("REN\\nAMED", "{}")));
 }
 

@@ -492,7 +492,7 @@ TEST(what_is_wrong_with_a_file_or_its_names)
         { "kind: Pod", "kind: expected \"Config\", found \"Pod\"" },
         { "apiVersion: v2", "apiVersion: expected \"v1\", found \"v2\"" },
         { "kind: 1", "kind: expected string, found number" },
-        { "a: 1\n---\nb: 1", "a second document where one was expected" },
+        { "a: 1\n---\nb: 1", "unexpected second document" },
         { "a: [", "" },
         { "{\"a\":", "" },
     };

@@ -475,7 +475,7 @@ TEST(quiet_watches_are_given_up)
     loop_advance(n->loop, &clock, NS_PER_S);
     ASSERT_INT(1, a.ends);
     ASSERT_INT(-ERR_TIMEOUT, a.answer.r);
-    assert_non_null(strstr(a.answer.error.msg, "nothing came on a watch for 330 s"));
+    assert_non_null(strstr(a.answer.error.msg, "watch received nothing for 330 s"));
     AWAIT(n, n->stream.is_closed);
 }
 
@@ -647,7 +647,7 @@ TEST(connection_lost_after_sending)
         if (resets)
             hand_reset(&h);
         else
-            closep(&h.fd), h.fd = -1;
+            fd_closep(&h.fd), h.fd = -1;
         run_until(n->loop, &a.is_done);
         ASSERT_INT(-ERR_UNAVAILABLE, a.answer.r);
         ASSERT_INT(0, a.answer.http_status);
@@ -679,7 +679,7 @@ TEST(heads_have_a_ceiling)
     run_until(n->loop, &a.is_done);
     assert_true(a.answer.r < 0);
     ASSERT_INT(0, a.answer.http_status);
-    if (!strstr(a.answer.error.msg, "the answer's head is too large"))
+    if (!strstr(a.answer.error.msg, "the header of the answer is too large"))
         fail_msg("%s", a.answer.error.msg);
     hand_done(&h);
     free(line);
@@ -740,7 +740,7 @@ TEST(watch_that_breaks)
         if (resets)
             hand_reset(&h);
         else
-            closep(&h.fd), h.fd = -1;
+            fd_closep(&h.fd), h.fd = -1;
         run_until(n->loop, &a.is_done);
         ASSERT_INT(-ERR_UNAVAILABLE, a.answer.r);
         ASSERT_INT(200, a.answer.http_status); /* it was answered once */
@@ -804,12 +804,12 @@ TEST(servers_that_are_refused)
         const char *proxy;
         const char *words;
     } rows[] = {
-        { "ftp://h", false, NULL, "server: scheme 'ftp' where http was expected" },
-        { "http://h", true, NULL, "server: scheme 'http' where https was expected" },
-        { "https://h", false, NULL, "server: scheme 'https' where http was expected" },
-        { "http://", false, NULL, "server: not an address of a server" },
+        { "ftp://h", false, NULL, "server: scheme 'ftp', expected http" },
+        { "http://h", true, NULL, "server: scheme 'http', expected https" },
+        { "https://h", false, NULL, "server: scheme 'https', expected http" },
+        { "http://", false, NULL, "server: not the address of a server" },
         { "http://user:secret@h", false, NULL, "server: a user or password in the address is not supported" },
-        { "http://h?q=1", false, NULL, "server: the address may have no query and no fragment" },
+        { "http://h?q=1", false, NULL, "server: the address must not have a query or a fragment" },
         { "http://h", false, "gopher://p",
           "proxy-url: unsupported scheme \"gopher\", must be http, https, or socks5" },
         { "http://h", false, "p:3128", "proxy-url: unsupported scheme \"\", must be http, https, or socks5" },

@@ -12,7 +12,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "client/client.h"
-#include "client/http.h"
+#include "client/client_http.h"
 #include "http/http.h"
 #include "io/clock.h"
 #include "io/poll.h"
@@ -349,14 +349,14 @@ static inline void hand_init(struct hand *h, struct net *n)
 
 static inline void hand_done(struct hand *h)
 {
-    closep(&h->fd);
-    closep(&h->listener);
+    fd_closep(&h->fd);
+    fd_closep(&h->listener);
     buf_done(&h->got);
 }
 
 static inline void hand_accept(struct hand *h, struct net *n)
 {
-    closep(&h->fd);
+    fd_closep(&h->fd);
     while ((h->fd = accept(h->listener, NULL, NULL)) < 0)
         wait_for_fd(n, h->listener, FD_READ);
     buf_clear(&h->got);
@@ -386,7 +386,7 @@ static inline void hand_say(struct hand *h, const char *text)
 static inline void hand_reset(struct hand *h)
 {
     socket_abort(h->fd);
-    closep(&h->fd);
+    fd_closep(&h->fd);
     h->fd = -1;
 }
 

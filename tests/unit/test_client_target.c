@@ -2,7 +2,7 @@
 #include "tests/unit/test.h"
 
 #include "base/cleanup.h"
-#include "client/target.h"
+#include "client/client_target.h"
 #include "tests/unit/aborts.h"
 
 static struct error err;

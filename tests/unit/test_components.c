@@ -93,7 +93,7 @@ TEST(a_section_that_is_wrong)
     json_init(&d, 1 << 16);
     assert_int_equal(json_parse(&d, STR_LIT("{\"nfs\":[]}"), &v, &err), 0);
     assert_true(daemon_read_section(&daemon_controllers, "provisioners", &d, v, &s, &err) < 0);
-    assert_non_null(strstr(err.msg, "provisioners.nfs: there is no such setting"));
+    assert_non_null(strstr(err.msg, "provisioners.nfs: unknown setting"));
     daemon_settings_done(&s);
     json_done(&d);
 }
@@ -191,7 +191,7 @@ TEST(what_is_refused)
           "--leader-elect-renew-deadline : not a number from" },
         { &daemon_controllers, { .lease_duration = "5", .renew_deadline = "5" }, "leaseDuration" },
         { &daemon_serve, { .node.name = "A" }, "--node-name 'A': use lower case letters" },
-        { &daemon_serve, { .node.hook = "/no/hook" }, "--pod-hook: there is no executable '/no/hook'" },
+        { &daemon_serve, { .node.hook = "/no/hook" }, "--pod-hook: '/no/hook' is not an executable file" },
         { &daemon_controllers, { .controllers.flex_dir = "x" }, "--flex-dir x: not an absolute path" },
         { &daemon_serve, { .without = "nod" }, "--without: unknown part 'nod'; parts are api, controllers" },
         { &daemon_serve, { .without = "api" }, "--without api leaves nothing to run" },
@@ -217,7 +217,7 @@ TEST(a_node_needs_a_root)
     struct error err;
 
     assert_int_equal(daemon_settings_check(&daemon_node, &s, &err), -ERR_INVALID);
-    assert_non_null(strstr(err.msg, "--root is needed"));
+    assert_non_null(strstr(err.msg, "--root is required"));
 }
 
 TEST_MAIN()

@@ -222,7 +222,7 @@ TEST(a_small_pod_cannot_ask_for_a_full_disk)
     ASSERT_INT(256, s.files.count);
     projected.items_count++;
     ASSERT_ERR(ERR_TOO_LARGE, content_build(&s.arena, &q, &s.files, &err));
-    ASSERT_STR("the files of volume 'v' have more than 256 MiB", err.msg);
+    ASSERT_STR("files of volume 'v' exceed 256 MiB", err.msg);
 }
 
 /* --- Projected --- */
@@ -278,9 +278,8 @@ TEST(failures_of_sources_come_together)
         { "{'secret':{'name':'s','optional':true}},{'clusterTrustBundle':{'path':'p'}}",
           "ClusterTrustBundle projection requires either name or signerName to be set", ERR_INVALID },
         { "{'clusterTrustBundle':{'path':'p','name':'b'}},{'podCertificate':{}},{'later':{}}",
-          "[clusterTrustBundle sources are not supported here, podCertificate sources are not supported "
-          "here, "
-          "source 2 of the projected volume is of no kind that is known]",
+          "[clusterTrustBundle sources are not supported, podCertificate sources are not supported, "
+          "source 2 of the projected volume has an unknown type]",
           ERR_UNSUPPORTED },
         { "{'downwardAPI':{'items':[{'path':'a','fieldRef':{'fieldPath':'spec.a'}},{'path':'b','fieldRef':"
           "{'fieldPath':'spec.b'}},{'path':'c','fieldRef':{'fieldPath':'spec.a'}}]}},{'configMap':{'name':'m'"

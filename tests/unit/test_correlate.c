@@ -52,7 +52,7 @@ static enum correlate_action event_on(struct world *w, const struct object *o, c
     struct correlate_event e = { o, type, reason, str_of(message), name };
 
     (void)snprintf(name, sizeof name, "e%u", ++w->names);
-    ASSERT_OK(correlate(&w->c, &e, w->now_ns, w->real_ns, &w->got, &err));
+    ASSERT_OK(correlator_observe(&w->c, &e, w->now_ns, w->real_ns, &w->got, &err));
     return w->got.action;
 }
 
@@ -240,7 +240,7 @@ TEST(correlate_refuses_keys_without_end)
     e.about = w.claim;
     e.message = str_of(text);
     w.got.count = 77;
-    ASSERT_ERR(ERR_TOO_LARGE, correlate(&w.c, &e, w.now_ns, w.real_ns, &w.got, &err));
+    ASSERT_ERR(ERR_TOO_LARGE, correlator_observe(&w.c, &e, w.now_ns, w.real_ns, &w.got, &err));
     ASSERT_INT(77, w.got.count);
     world_done(&w);
 }

@@ -209,6 +209,39 @@ TEST(stage_without_an_answer_is_uncertain)
     assert_false(exists(beside(x->device_path, "")));
 }
 
+/* Ends the call that the driver holds: its process and with it the connection, or our waiting. */
+static void *end_held_call(void *ctx)
+{
+    struct csi_bench *x = ctx;
+    const char *line;
+
+    AWAIT((line = strstr(driver_text(&x->driver, "running"), HANDLE " ")) != NULL);
+    if (x->csi.is_reconstructed)
+        atomic_store(&x->stop, 1);
+    else
+        (void)kill((pid_t)strtol(line + strlen(HANDLE " "), NULL, 10), SIGKILL);
+    return NULL;
+}
+
+/* The driver has the call, and what it does with it is not heard of. */
+TEST(calls_that_end_on_the_way_are_uncertain)
+{
+    skip_without_private_mounts();
+    for (unsigned i = 0; i < 2; i++) {
+        _cleanup_(csi_bench_free_p) struct csi_bench *x = csi_bench_new();
+        pthread_t thread;
+
+        x->csi.is_reconstructed = i == 1;
+        driver_set(&x->driver, "hold-NodeStageVolume", "");
+        assert_int_equal(pthread_create(&thread, NULL, end_held_call, x), 0);
+        ASSERT_ERR(ERR_UNCERTAIN, stage(x));
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        driver_unset(&x->driver, "hold-NodeStageVolume");
+        assert_true(exists(x->device_path));
+        assert_true(exists(beside(x->device_path, "vol_data.json")));
+    }
+}
+
 /* What could not be fetched must not take away what an earlier try may have left. */
 TEST(transient_failure_keeps_what_is_there)
 {
@@ -483,7 +516,7 @@ TEST(driver_gives_the_group)
     ASSERT_INT(getegid(), group_of(target_of(x)));
 }
 
-/* What is published and cannot be given to the group is uncertain. */
+/* What is published and cannot be given to the group is there, and not as it should be. */
 TEST(group_that_cannot_be_given)
 {
     skip_without_private_mounts();
@@ -498,7 +531,7 @@ TEST(group_that_cannot_be_given)
     driver_set(&x->driver, "capabilities", "1");
     x->b->env.stop = &x->stop;
     sh("umount '%s' && rmdir '%s' && touch '%s'", target_of(x), target_of(x), target_of(x));
-    ASSERT_ERR(ERR_TIMEOUT, publish(x)); /* the driver believes it is published: there is a file */
+    ASSERT_ERR(ERR_INCOMPLETE, publish(x)); /* the driver believes it is published: there is a file */
     assert_non_null(strstr(err.msg, "applyFSGroup failed for vol " HANDLE ": "));
 }
 
@@ -541,6 +574,38 @@ TEST(tear_down_needs_the_data_file)
     assert_true(is_mounted(target_of(x)));
 }
 
+/* Before the call, but not before everything: an earlier one may have been carried out. */
+TEST(data_file_that_cannot_be_written_leaves_something)
+{
+    skip_without_private_mounts();
+    _cleanup_(csi_bench_free_p) struct csi_bench *x = csi_bench_new();
+
+    sh("mkdir -p '%s'", beside(x->device_path, "vol_data.json/x"));
+    ASSERT_ERR(ERR_INCOMPLETE, stage(x));
+    sh("rm -r '%s'", beside(x->device_path, "vol_data.json"));
+    ASSERT_OK(stage(x));
+    sh("mkdir -p '%s'", beside(target_of(x), "vol_data.json/x"));
+    ASSERT_ERR(ERR_INCOMPLETE, publish(x));
+    sh("rm -r '%s'", beside(target_of(x), "vol_data.json"));
+    ASSERT_OK(publish(x));
+}
+
+/* A removal that was cut off behind the data file, and one of a data file that was never finished. */
+TEST(tear_down_finishes_a_removal)
+{
+    skip_without_private_mounts();
+    _cleanup_(csi_bench_free_p) struct csi_bench *x = csi_bench_new();
+
+    ASSERT_OK(stage(x));
+    ASSERT_OK(publish(x));
+    ASSERT_OK(unpublish(x));
+    assert_false(exists(beside(target_of(x), "")));
+    sh("mkdir -p '%s'", beside(target_of(x), ""));
+    sh(": > '%s'", beside(target_of(x), ".berth-tmp-0123456789abcdef"));
+    ASSERT_OK(unpublish(x));
+    assert_false(exists(beside(target_of(x), "")));
+}
+
 /* Without the capability, only what is ours goes. */
 TEST(unstage_of_a_driver_that_forgot_how)
 {
@@ -577,7 +642,7 @@ TEST(secret_values_are_texts)
     bench_volume(x, ",'nodeStageSecretRef':{'name':'s','namespace':'a'}", ",'accessModes':['ReadWriteOnce']");
     bench_secret(x, "'key':'/w=='");
     ASSERT_ERR(ERR_INVALID, stage(x));
-    ASSERT_STR("NodeStageSecretRef a/s: the value of key 'key' is not text", err.msg);
+    ASSERT_STR("NodeStageSecretRef a/s: value of key 'key' is not text", err.msg);
     assert_false(exists(x->device_path));
 }
 

@@ -11,7 +11,7 @@
 #include "api/csi.h"
 #include "host/files.h"
 #include "io/wakeup.h"
-#include "plugins/csi/plugin.h"
+#include "plugins/csi/csi_plugin.h"
 
 #define HANDLE "vol-1"
 #define UID1 POD_UID "1"

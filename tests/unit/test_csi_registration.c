@@ -33,7 +33,7 @@ static void on_driver(void *ctx, const char *driver, bool is_registered)
     (void)snprintf(w->changes + len, sizeof w->changes - len, "%c%s ", is_registered ? '+' : '-', driver);
 }
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     const struct csi_registration_options options = {
         .loop = o->loop,

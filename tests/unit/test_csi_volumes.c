@@ -201,20 +201,44 @@ TEST(block_volume_of_two_pods)
 
 /* --- Growing --- */
 
-static int grow(struct csi_bench *x, bool *ret_done)
+static int grow_for(struct csi_bench *x, const char *pod_path, bool *ret_done)
 {
     const struct volume_plugin *p = &x->plugin.plugin;
     const struct expand_request q = {
         .spec = x->q.spec,
         .device_path = "/dev/raw",
         .mount_path = x->device_path,
-        .pod_path = "/the/pod",
+        .pod_path = pod_path,
         .csi = &x->csi,
         .new_bytes = UINT64_C(2) << 30,
         .old_bytes = UINT64_C(1) << 30,
     };
 
     return p->expand->expand_on_node(p, &x->b->env, &q, ret_done, &err);
+}
+
+static int grow(struct csi_bench *x, bool *ret_done)
+{
+    return grow_for(x, "/the/pod", ret_done);
+}
+
+/* The device that was published last may be that of a pod that is gone. */
+TEST(raw_volume_grows_where_the_pod_has_it)
+{
+    skip_without_private_mounts();
+    _cleanup_(csi_bench_free_p) struct csi_bench *x = csi_bench_new();
+    char file[PATH_MAX], pod_link[PATH_MAX], line[PATH_MAX + 16];
+    bool is_done = false;
+
+    bench_volume(x, "", ",'volumeMode':'Block','accessModes':['ReadWriteOnce']");
+    (void)snprintf(file, sizeof file, "%s/published", x->b->root);
+    (void)snprintf(pod_link, sizeof pod_link, "%s/link", x->b->root);
+    sh("touch '%s' && ln -sfn '%s' '%s'", file, file, pod_link);
+    ASSERT_OK(grow_for(x, pod_link, &is_done));
+    (void)snprintf(line, sizeof line, "path=%s\n", file);
+    assert_true(driver_has(&x->driver, "request-NodeExpandVolume", line));
+    ASSERT_OK(grow_for(x, "", &is_done));
+    ASSERT_ASKED(x, "NodeExpandVolume", "path=/dev/raw");
 }
 
 /* node-37, the plugin's half. */
@@ -228,7 +252,7 @@ TEST(volume_grows)
     bench_volume(x, ",'fsType':'ext4','nodeExpandSecretRef':{'name':'s','namespace':'a'}",
                  ",'accessModes':['ReadWriteOnce'],'mountOptions':['noatime']");
     ASSERT_ERR(ERR_UNAVAILABLE, grow(x, &is_done));
-    ASSERT_STR("fetching NodeExpandSecretRef a/s failed: it was not looked for", err.msg);
+    ASSERT_STR("fetching NodeExpandSecretRef a/s failed: it was not fetched", err.msg);
     bench_secret(x, "'key':'c2VjcmV0'");
     ASSERT_OK(grow(x, &is_done));
     assert_true(is_done);
@@ -252,9 +276,9 @@ TEST(volume_does_not_grow)
         const char *code;
         enum err expected;
     } rows[] = {
-        { "9 in use", ERR_BUSY },     { "3 never", ERR_INVALID },    { "11 too large", ERR_INVALID },
-        { "5 unknown", ERR_INVALID }, { "13 broken", ERR_INTERNAL }, { "4 late", ERR_IO },
-        { "14 away", ERR_IO },
+        { "9 in use", ERR_BUSY },     { "3 never", ERR_INVALID },     { "11 too large", ERR_INVALID },
+        { "5 unknown", ERR_INVALID }, { "13 broken", ERR_INTERNAL },  { "4 late", ERR_UNCERTAIN },
+        { "14 away", ERR_UNCERTAIN }, { "1 stopped", ERR_UNCERTAIN },
     };
     bool is_done = false;
 
@@ -499,7 +523,7 @@ TEST(drivers_are_checked)
           0 },
         { { "x" },
           "RegisterPlugin for CSI driver \"d\" failed. None of the versions specified [\"x\"] are supported. "
-          "err=none of them is a version that can be used",
+          "err=no supported version in the list",
           0 },
     };
     _cleanup_(csi_drivers_free_p) struct csi_drivers *d = NULL;

@@ -324,7 +324,7 @@ TEST(failures_have_their_kinds)
 /* The file behind the loop device becomes larger, and the device with it. */
 static void enlarge(const struct bench *b, off_t bytes)
 {
-    _cleanup_(closep) int fd = open(b->device, O_RDWR | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(b->device, O_RDWR | O_CLOEXEC);
 
     assert_int_equal(truncate(in_dir(b->d, "disk"), bytes), 0);
     assert_int_equal(ioctl(fd, LOOP_SET_CAPACITY, 0), 0);
@@ -398,7 +398,7 @@ TEST(what_is_not_grown)
     assert_non_null(
         strstr(err.msg, "ResizeFS.Resize - resize of format ext2 is not supported for device /dev/loop"));
     assert_non_null(strstr(err.msg, " mounted at /x"));
-    _cleanup_(closep) int fd = open(b.device, O_RDWR | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(b.device, O_RDWR | O_CLOEXEC);
     assert_int_equal(ioctl(fd, BLKROSET, &on), 0);
     needs = true;
     int r = device_needs_growing(&tools, b.device, b.target, &needs, &err);
@@ -487,7 +487,7 @@ TEST(a_deleted_file_is_found_still)
     put_file(in_dir(d, "f"), "");
     assert_int_equal(truncate(in_dir(d, "f"), MIB), 0);
     ASSERT_OK(loop_attach(in_dir(d, "f"), true, device, &err));
-    _cleanup_(closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
     assert_int_equal(ioctl(fd, BLKROGET, &is_read_only), 0);
     ASSERT_INT(1, is_read_only);
     assert_int_equal(unlink(in_dir(d, "f")), 0);

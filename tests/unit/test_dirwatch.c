@@ -210,7 +210,7 @@ TEST(removed_directory_is_gone)
 TEST(removed_directory_is_gone_though_somebody_holds_it)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
-    _cleanup_(closep) int fd = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     assert_true(fd >= 0);
     assert_int_equal(rmdir(w->path), 0);
@@ -413,7 +413,7 @@ TEST(paths_without_a_parent_in_them_can_be_watched)
 {
     static const char *const paths[] = { "/", "//", ".", "..", "sub", "sub/", "sub/.", "sub/.." };
     _cleanup_(world_free_p) struct world *w = world_new();
-    _cleanup_(closep) int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct error err = { 0 };
 
     assert_int_equal(chdir(w->path), 0);

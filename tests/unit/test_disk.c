@@ -94,6 +94,18 @@ TEST(a_file_system_without_uuid)
     ASSERT_STR("mount:tmpfs:na%FFme%25", identify(in_dir(d, "m")));
 }
 
+/* A failure to look at the device says nothing about the disk: it is no file system without UUID. */
+TEST(a_file_system_whose_device_cannot_be_examined)
+{
+    static const char text[] = "1 1 0:7 / /tmp rw - btrfs /dev/null/disk rw\n";
+    _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
+    char name[DISK_NAME_BYTES];
+
+    ASSERT_OK(mount_table_parse(str_of(text), &table, &err));
+    ASSERT_OK(disk_identify(table, "/tmp", name, &err));
+    ASSERT_STR("mount", name);
+}
+
 TEST(a_device_by_the_kernels_words)
 {
     skip_without_private_mounts();

@@ -147,7 +147,7 @@ TEST(resources_that_cannot_be_told)
         { "c", "cpu", "Unsupported container resource : cpu", ERR_INVALID },
         { "c", "", "Unsupported container resource : ", ERR_INVALID },
         { "c", "limits.", "Unsupported container resource : limits.", ERR_INVALID },
-        { "bare", "limits.cpu", "what the node can give of cpu is not known yet", ERR_UNAVAILABLE },
+        { "bare", "limits.cpu", "allocatable cpu of the node is not known yet", ERR_UNAVAILABLE },
     };
     _cleanup_(scene_done) struct scene s;
 

@@ -89,7 +89,7 @@ TEST(a_walk_that_was_stopped_is_not_finished)
     scene_init(&s, POD("{}"));
     s.fs_group = getgid();
     atomic_store(&s.stop, 1);
-    ASSERT_ERR(ERR_CANCELLED, set_up(&s, &empty_dir_plugin));
+    ASSERT_ERR(ERR_INCOMPLETE, set_up(&s, &empty_dir_plugin));
     assert_false(exists(in_pod(&s, NOTES "/ready")));
     atomic_store(&s.stop, 0);
     ASSERT_OK(set_up(&s, &empty_dir_plugin));

@@ -3,7 +3,7 @@
 
 #include "controllers/ephemeral/ephemeral.h"
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct ephemeral *x = NULL;
     int r = ephemeral_new(o, &x, e);

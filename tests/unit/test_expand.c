@@ -1,87 +1,99 @@
 /* The expand controller against the whole API server, with plugins that do as they are told. */
+#include "tests/unit/test_io.h"
 #include "tests/unit/test_parts.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "controllers/expand/expand.h"
+#include "plugins/registry.h"
 
 #define CLAIM_C CLAIMS "/c"
 #define VOLUME_V VOLUMES "/v"
 
 /* --- The plugins --- */
 
+/* Workers write; the tests look while none runs, or while the slow one waits. */
 static struct {
     unsigned calls;
     unsigned fails; /* so many more */
     unsigned cancelled;
-    bool is_slow; /* ends when script_end() says so */
-    struct expand_op *op;
+    unsigned wrong;      /* two at a time for a claim, or another volume */
+    atomic_bool is_slow; /* ends when this does */
+    atomic_bool is_running;
     char to[64];
     char from[64];
 } script;
 
-static void script_end(void)
-{
-    struct expand_op *op = script.op;
-    struct error e;
-
-    script.op = NULL;
-    if (script.fails > 0) {
-        script.fails--;
-        op->done(op, error_set(&e, ERR_IO, "no room"), &e);
-    } else {
-        op->done(op, 0, NULL);
-    }
-}
-
-static void keep_quantity(const struct quantity *q, char *out, size_t bytes)
+static void keep_quantity(uint64_t bytes, char *out, size_t out_bytes)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    struct quantity q = quantity_of((int64_t)bytes, QUANTITY_BINARY_SI);
 
-    quantity_format(q, &text);
-    (void)snprintf(out, bytes, "%s", buf_cstr(&text));
+    quantity_format(&q, &text);
+    (void)snprintf(out, out_bytes, "%s", buf_cstr(&text));
 }
 
-static void script_expand(const struct volume *v, const struct quantity *to, const struct quantity *from,
-                          struct expand_op *op)
+static int script_expand(const struct volume_plugin *self, const struct volume_env *env,
+                         const struct expand_request *q, uint64_t *ret_bytes, struct error *e)
 {
-    ASSERT_STR("v", v->obj.name);
-    assert_null(script.op); /* one at a time for a claim */
+    int r = 0;
+
+    (void)self;
+    if (strcmp(spec_name(&q->spec), "v") != 0 || atomic_load(&script.is_running))
+        script.wrong++;
     script.calls++;
-    keep_quantity(to, script.to, sizeof script.to);
-    keep_quantity(from, script.from, sizeof script.from);
-    script.op = op;
-    if (!script.is_slow)
-        script_end();
+    keep_quantity(q->new_bytes, script.to, sizeof script.to);
+    keep_quantity(q->old_bytes, script.from, sizeof script.from);
+    atomic_store(&script.is_running, true);
+    while (atomic_load(&script.is_slow) && atomic_load(env->stop) == 0)
+        (void)sched_yield();
+    if (atomic_load(env->stop) != 0) {
+        script.cancelled++;
+        r = error_set(e, ERR_CANCELLED, "stopped");
+    } else if (script.fails > 0) {
+        script.fails--;
+        r = error_set(e, ERR_IO, "no room");
+    } else {
+        *ret_bytes = q->new_bytes;
+    }
+    atomic_store(&script.is_running, false);
+    return r;
 }
 
-static void script_cancel(struct expand_op *op)
+static bool is_host_path(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    assert_ptr_equal(op, script.op);
-    script.op = NULL;
-    script.cancelled++;
+    (void)self;
+    return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
-static bool is_host_path(const struct volume_source *s)
-{
-    return s->kind == SOURCE_HOST_PATH;
-}
-
-static const struct expand_plugin plain = { "test.io/plain", is_host_path, script_expand, script_cancel,
-                                            false };
-static const struct expand_plugin formatted = { "test.io/formatted", is_host_path, script_expand,
-                                                script_cancel, true };
-static const struct expand_plugin *const plain_plugins[] = { &plain, NULL };
-static const struct expand_plugin *const formatted_plugins[] = { &formatted, NULL };
-static const struct expand_plugin *const both_plugins[] = { &plain, &formatted, NULL };
+static const struct expand_table grows = { .expand = script_expand };
+static const struct expand_table grows_formatted = { .needs_fs_resize = true, .expand = script_expand };
+static const struct volume_plugin plain = { .name = "test.io/plain",
+                                            .can_support = is_host_path,
+                                            .expand = &grows };
+static const struct volume_plugin formatted = { .name = "test.io/formatted",
+                                                .can_support = is_host_path,
+                                                .expand = &grows_formatted };
+static const struct volume_plugin *const plain_plugins[] = { &plain, NULL };
+static const struct volume_plugin *const formatted_plugins[] = { &formatted, NULL };
+static const struct volume_plugin *const both_plugins[] = { &plain, &formatted, NULL };
 
 /* --- The part --- */
 
-static const struct expand_plugin *const *plugins;
+static const struct volume_plugin *const *plugins;
+static struct pool *the_pool;
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
+    struct expand_options options = { .part = *o, .plugins = plugins };
     struct expand *x = NULL;
-    int r = expand_new(o, plugins, &x, e);
+    int r;
 
+    ASSERT_OK(pool_new(o->loop, 2, 64, &the_pool, &err));
+    the_parts->pool = atomic_load(&script.is_slow) ? NULL : the_pool;
+    options.pool = the_pool;
+    r = expand_new(&options, &x, e);
     if (r == 0)
         *ret = x;
     return r;
@@ -94,16 +106,41 @@ static void start(void *part)
 
 static void end(void *part)
 {
+    the_parts->pool = NULL;
     (void)expand_free(part);
+    the_pool = pool_free(the_pool);
+    ASSERT_INT(0, script.wrong);
 }
 
 static const struct part_type expand_type = { make, start, end };
 
-static void expand_init(struct parts *w, const struct expand_plugin *const *which)
+static void expand_init(struct parts *w, const struct volume_plugin *const *which)
 {
     memset(&script, 0, sizeof script);
     plugins = which;
     parts_init(w, &expand_type);
+}
+
+/* From here on the plugin waits for script_end(), and time passes meanwhile. */
+static void script_hold(struct parts *w)
+{
+    w->pool = NULL;
+    atomic_store(&script.is_slow, true);
+}
+
+static void script_await(void)
+{
+    (void)signal(SIGALRM, test_on_deadline);
+    (void)alarm(TEST_DEADLINE_S);
+    while (!atomic_load(&script.is_running))
+        (void)sched_yield();
+    (void)alarm(0);
+}
+
+static void script_end(struct parts *w)
+{
+    atomic_store(&script.is_slow, false);
+    w->pool = the_pool;
 }
 
 /* --- The pair --- */
@@ -179,7 +216,7 @@ TEST(expand_grows_a_claim)
     expand_init(&w, plain_plugins);
     make_pair(&w);
     assert_asked(&w, ""); /* it has what it asks for */
-    script.is_slow = true;
+    script_hold(&w);
     ASSERT_DONE(&w, 200, "MERGE", CLAIM_C "/status",
                 "{'status':{'conditions':[{'type':'NodeResizeError','status':'True'},"
                 "{'type':'Other','status':'True','message':'m'}]}}");
@@ -191,9 +228,10 @@ TEST(expand_grows_a_claim)
     ASSERT_GOT(&w.served, "ControllerResizeInProgress", "status/allocatedResourceStatuses/storage");
     ASSERT_GOT(&w.served, "2Gi", "status/allocatedResources/storage");
     ASSERT_GOT(&w.served, "{'volume.kubernetes.io/storage-resizer':'test.io/plain'}", "metadata/annotations");
+    script_await();
     ASSERT_STR("2Gi", script.to);
     ASSERT_STR("1Gi", script.from);
-    script_end();
+    script_end(&w);
     parts_settle(&w);
     ASSERT_THERE(&w, "2Gi", CLAIM_C, "status/capacity/storage");
     ASSERT_STR("-", condition(&w, "Resizing", "status"));
@@ -219,11 +257,12 @@ TEST(expand_ends_while_a_plugin_works)
 
     expand_init(&w, plain_plugins);
     make_pair(&w);
-    script.is_slow = true;
+    script_hold(&w);
     ask_for(&w, "2Gi");
+    script_await();
     process_kill(&w);
     ASSERT_INT(1, script.cancelled);
-    script.is_slow = false;
+    script_end(&w);
     process_start(&w);
     parts_settle(&w);
     ASSERT_THERE(&w, "2Gi", CLAIM_C, "status/capacity/storage");
@@ -308,7 +347,7 @@ TEST(expand_leaves_flex_volumes_to_the_node)
 {
     struct parts w;
 
-    expand_init(&w, expand_plugins_builtin);
+    expand_init(&w, plugins_builtin);
     make_pair_of(&w, "'flexVolume':{'driver':'a/b'}", "Filesystem");
     ask_for(&w, "2Gi");
     ASSERT_THERE(&w, "NodeResizePending", CLAIM_C, "status/allocatedResourceStatuses/storage");
@@ -442,7 +481,7 @@ TEST(expand_follows_volumes_that_people_grow)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct parts w;
 
-        expand_init(&w, expand_plugins_builtin);
+        expand_init(&w, plugins_builtin);
         make_pair_of(&w, rows[i].source, rows[i].mode);
         ask_for(&w, "2Gi");
         ASSERT_EVENT(&w, "Normal", "ExternalExpanding",

@@ -4,15 +4,35 @@
 #include "controllers/expand/expand_int.h"
 #include "machinery/resize_patch.h"
 
-static bool is_host_path(const struct volume_source *s)
+static bool is_host_path(const struct volume_plugin *self, const struct volume_spec *s)
 {
-    return s->kind == SOURCE_HOST_PATH;
+    (void)self;
+    return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
-static const struct expand_plugin one = { .name = "a", .can_support = is_host_path };
-static const struct expand_plugin two = { .name = "b", .can_support = is_host_path };
-static const struct expand_plugin *const alone[] = { &one, NULL };
-static const struct expand_plugin *const both[] = { &one, &two, NULL };
+static int grow(const struct volume_plugin *self, const struct volume_env *env,
+                const struct expand_request *q, uint64_t *ret_bytes, struct error *e)
+{
+    (void)self;
+    (void)env;
+    (void)q;
+    (void)ret_bytes;
+    return error_set(e, ERR_INTERNAL, "deciding asks nobody");
+}
+
+static const struct expand_table grows = { .expand = grow };
+static const struct volume_plugin one = { .name = "a", .can_support = is_host_path, .expand = &grows };
+static const struct volume_plugin two = { .name = "b", .can_support = is_host_path, .expand = &grows };
+static const struct volume_plugin *const alone[] = { &one, NULL };
+static const struct volume_plugin *const both[] = { &one, &two, NULL };
+
+static struct plugin_registry *registry_of(const struct volume_plugin *const *all)
+{
+    struct plugin_registry *g = NULL;
+
+    ASSERT_OK(registry_new(all, /* prober= */ NULL, &g, &err));
+    return g;
+}
 
 static struct object *object_of(enum kind kind, const char *text)
 {
@@ -87,11 +107,12 @@ TEST(expand_plan_aims_at_what_was_begun)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(registry_free_p) struct plugin_registry *g = registry_of(alone);
         _cleanup_(object_unref_p) struct object *c =
             claim_with("3Gi", "1Gi", rows[i].allocated, rows[i].resize);
         _cleanup_(object_unref_p) struct object *v = volume_with(rows[i].volume, HOST_PATH, "", OURS);
         _cleanup_(buf_done_p) struct buf to = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
-        struct expand_decision d = expand_decide(alone, claim_of(c), volume_of(v));
+        struct expand_decision d = expand_decide(g, claim_of(c), volume_of(v));
 
         quantity_format(&d.to, &to);
         if (d.plan != rows[i].plan || strcmp(buf_cstr(&to), rows[i].to) != 0)
@@ -109,7 +130,7 @@ TEST(expand_plan_asks_whose_it_is)
         const char *source;
         const char *before;
         const char *claim;
-        const struct expand_plugin *const *plugins;
+        const struct volume_plugin *const *plugins;
         enum expand_plan plan;
     } rows[] = {
         { "2Gi", "1Gi", HOST_PATH, "", "null", alone, EXPAND_NOT_BOUND },
@@ -128,10 +149,11 @@ TEST(expand_plan_asks_whose_it_is)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(registry_free_p) struct plugin_registry *g = registry_of(rows[i].plugins);
         _cleanup_(object_unref_p) struct object *c = claim_with(rows[i].request, "1Gi", "", "");
         _cleanup_(object_unref_p) struct object *v =
             volume_with(rows[i].volume, rows[i].source, rows[i].before, rows[i].claim);
-        struct expand_decision d = expand_decide(rows[i].plugins, claim_of(c), volume_of(v));
+        struct expand_decision d = expand_decide(g, claim_of(c), volume_of(v));
 
         if (d.plan != rows[i].plan || d.is_doubtful != (rows[i].plugins == both))
             fail_msg("row %zu: plan %d", i, (int)d.plan);
@@ -140,13 +162,15 @@ TEST(expand_plan_asks_whose_it_is)
 
 TEST(expand_plan_names_plugins_that_do_not_agree)
 {
-    const struct expand_plugin *found = NULL;
-    struct volume_source s = { .kind = SOURCE_HOST_PATH };
+    _cleanup_(registry_free_p) struct plugin_registry *all = registry_of(both), *single = registry_of(alone);
+    _cleanup_(object_unref_p) struct object *v = volume_with("1Gi", HOST_PATH, "", OURS);
+    struct volume_spec s = { .volume = volume_of(v) };
+    const struct volume_plugin *found = NULL;
 
-    ASSERT_ERR(ERR_INVALID, expand_find_plugin(both, &s, &found, &err));
+    ASSERT_ERR(ERR_CONFLICT, registry_expandable_by_spec(all, &s, &found, &err));
     ASSERT_STR("multiple volume plugins matched: a,b", err.msg);
     assert_null(found);
-    ASSERT_OK(expand_find_plugin(alone, &s, &found, &err));
+    ASSERT_OK(registry_expandable_by_spec(single, &s, &found, &err));
     assert_ptr_equal(&one, found);
 }
 
@@ -165,7 +189,7 @@ TEST(expand_patch_writes_what_changes)
 
     assert_true(expand_is_begun(claim_of(c), "a", &same));
     assert_false(expand_is_begun(claim_of(c), "a", &more));
-    ASSERT_INT(ERR_NONE, expand_write_begun(claim_of(c), "a", &more, now, &out));
+    ASSERT_OK(expand_write_begun(claim_of(c), "a", &more, now, &out, &err));
     ASSERT_STR(kind_row("{'metadata':{'uid':'u','resourceVersion':'7','annotations':"
                         "{'volume.kubernetes.io/storage-resizer':'a'}},'status':{'conditions':[],"
                         "'allocatedResources':{'storage':'3Gi'},'allocatedResourceStatuses':{'storage':"
@@ -184,12 +208,12 @@ TEST(expand_patch_needs_preconditions)
     struct quantity size = quantity_of(1, QUANTITY_BINARY_SI);
     struct timestamp now = timestamp_of_ns(0);
 
-    ASSERT_INT(ERR_INVALID, expand_write_begun(claim_of(c), "a", &size, now, &out));
-    ASSERT_INT(ERR_INVALID, expand_write_node_pending(claim_of(c), now, &out));
+    ASSERT_ERR(ERR_INVALID, expand_write_begun(claim_of(c), "a", &size, now, &out, &err));
+    ASSERT_ERR(ERR_INVALID, expand_write_node_pending(claim_of(c), now, &out, &err));
     ASSERT_ERR(ERR_INVALID, resize_write_done(claim_of(c), &size, &out, &err));
-    ASSERT_INT(ERR_INVALID, expand_write_resizer(claim_of(c), "a", &out));
-    ASSERT_INT(ERR_INVALID, expand_write_size(volume_of(v), &size, NULL, &out));
-    ASSERT_INT(ERR_INVALID, expand_write_forgotten(volume_of(v), &out));
+    ASSERT_ERR(ERR_INVALID, expand_write_resizer(claim_of(c), "a", &out, &err));
+    ASSERT_ERR(ERR_INVALID, expand_write_size(volume_of(v), &size, NULL, &out, &err));
+    ASSERT_ERR(ERR_INVALID, expand_write_forgotten(volume_of(v), &out, &err));
 }
 
 TEST_MAIN()

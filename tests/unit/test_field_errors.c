@@ -34,7 +34,7 @@ TEST(first_refusal_without_memory_is_still_a_refusal)
     has_memory = false;
     errors_required(&e, &p, "");
     ASSERT_INT(1, (int)e.count);
-    ASSERT_STR("metadata: Forbidden: there is no memory to check the object", text_of(&e.items[0]));
+    ASSERT_STR("metadata: Forbidden: not enough memory to validate the object", text_of(&e.items[0]));
     errors_required(&e, &p, "");
     ASSERT_INT(1, (int)e.count);
     has_memory = true; /* the list has said that it is incomplete, and stays as it is */

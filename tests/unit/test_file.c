@@ -73,7 +73,7 @@ TEST(replace_sets_the_mode_whatever_the_umask)
 TEST(replace_keeps_an_open_reader_on_the_old_file)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct error err = { 0 };
     char text[8] = "";
 
@@ -99,7 +99,7 @@ TEST(replace_replaces_a_link_not_its_target)
 TEST(replace_works_in_a_directory_by_descriptor)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct error err = { 0 };
 
     ASSERT_OK(io_replace_file_at(fd, "f", "a\0b", 3, 0600, &err));
@@ -115,7 +115,7 @@ TEST(replace_refuses_what_is_no_file_name)
 {
     static const char *const paths[] = { "", "/", ".", "..", "x/", "x/.", "x/.." };
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         struct error err = { 0 };
@@ -319,7 +319,7 @@ TEST(mkdirs_makes_what_is_missing)
 TEST(mkdirs_takes_relative_paths)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int back = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct error err = { 0 };
 
     assert_int_equal(chdir(d.path), 0);
@@ -339,7 +339,7 @@ TEST(mkdirs_refuses_a_file_in_the_way)
     struct error err = { 0 };
 
     put_file(in_dir(&d, "f"), "x");
-    (void)snprintf(expected, sizeof expected, "cannot create directory '%s/f': a file is in its place",
+    (void)snprintf(expected, sizeof expected, "cannot create directory '%s/f': a file of that name exists",
                    d.path);
     ASSERT_ERR(ERR_EXISTS, io_mkdirs(in_dir(&d, "f"), 0700, &err));
     ASSERT_STR(expected, err.msg);
@@ -374,7 +374,7 @@ TEST(paths_too_long_are_refused)
 TEST(lock_excludes_a_second_one_in_the_same_process)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char expected[TEST_PATH_BYTES * 2], pid[32];
     int second = -1;
     struct error err = { 0 };
@@ -394,7 +394,7 @@ TEST(lock_excludes_a_second_one_in_the_same_process)
 TEST(lock_of_another_process_holds_until_it_dies)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char expected[TEST_PATH_BYTES * 2], ready;
     struct error err = { 0 };
     int fds[2];
@@ -426,7 +426,7 @@ TEST(lock_of_another_process_holds_until_it_dies)
 TEST(lock_of_a_dead_holder_is_waited_for)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct error err = { 0 };
     int lock, status;
     pid_t pid = fork();
@@ -447,7 +447,7 @@ TEST(lock_of_a_dead_holder_is_waited_for)
 TEST(lock_without_a_readable_holder_is_refused_plainly)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char expected[TEST_PATH_BYTES * 2];
     int second = -1;
     struct error err = { 0 };
@@ -471,7 +471,7 @@ TEST(lock_of_a_missing_directory_fails)
 TEST(a_locked_file_is_held_under_every_name)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char expected[TEST_PATH_BYTES * 2];
     int second = -1;
     struct error err = { 0 };

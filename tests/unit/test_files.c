@@ -476,7 +476,7 @@ static const char *listed(int at, const char *path, unsigned kinds, uint32_t cou
 TEST(names_are_listed_by_kind_without_links_on_the_way)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     sh("cd '%s' && mkdir -p b/x a .h && : > f && mkfifo p && ln -s b l && ln -s nowhere b/dangling", d.path);
     ASSERT_STR(".h a b f l p ", listed(at, ".", HOST_LIST_ALL, 6));
@@ -499,7 +499,7 @@ TEST(names_are_listed_by_kind_without_links_on_the_way)
 TEST(regular_files_are_read_and_nothing_else)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1);
 
     sh("cd '%s' && mkdir dir && printf abc > dir/f && mkfifo p && ln -s dir/f l && ln -s dir m", d.path);
@@ -517,7 +517,7 @@ TEST(regular_files_are_read_and_nothing_else)
 TEST(one_empty_directory_is_removed)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     sh("cd '%s' && mkdir -p a b/c && : > f && ln -s a l", d.path);
     assert_int_equal(host_remove_empty_at(at, "b"), -ENOTEMPTY);

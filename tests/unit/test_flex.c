@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "api/base64.h"
+#include "plugins/registry.h"
 
 /* Writes down its arguments and answers what a file beside it says; Success without one. */
 #define RECORDER                                                            \
@@ -62,7 +63,7 @@ TEST(flex_attach_family_passes_arguments)
     char device[PATH_MAX] = "?";
     bool is = false;
 
-    assert_true(p->attach->can_attach(p, &spec));
+    assert_true(plugin_attaches(p, &spec));
     ASSERT_OK(p->attach->attach(p, &f->env, &spec, "n7", device, &err));
     ASSERT_STR("/dev/x", device);
     ASSERT_STR("attach " JSON_RW " n7\n", recorded(f));
@@ -237,7 +238,7 @@ TEST(flex_refuses_secrets_that_are_not_its_own)
         { far, &missing, ERR_NOT_FOUND, "couldn't get secret vault/key err: secrets \"key\" not found" },
         { pv, &wrong_type, ERR_INVALID,
           "couldn't get secret shop/key err: cannot get secret of type acme/disk" },
-        { pv, &wrong_kind, ERR_INTERNAL, "couldn't get secret shop/key err: it is no Secret" },
+        { pv, &wrong_kind, ERR_INTERNAL, "couldn't get secret shop/key err: it is not a Secret" },
         { pv, NULL, ERR_UNAVAILABLE, "couldn't get secret shop/key err: it was not fetched" },
     };
 
@@ -375,19 +376,20 @@ TEST(flex_tells_what_drivers_do_wrong)
         enum err code;
         const char *text; /* a part of it */
     } rows[] = {
-        { "echo garbage", ERR_BAD_REQUEST, "waitforattach command: the driver's answer: " },
-        { "exit 0", ERR_BAD_REQUEST, "waitforattach command: the driver's answer: " },
-        { "exit 3", ERR_BAD_REQUEST, "waitforattach command: the driver's answer: " },
+        { "echo garbage", ERR_BAD_REQUEST, "waitforattach command: invalid response of driver: " },
+        { "exit 0", ERR_BAD_REQUEST, "waitforattach command: invalid response of driver: " },
+        { "exit 3", ERR_BAD_REQUEST, "waitforattach command: invalid response of driver: " },
         { "echo '{\"status\":\"Failure\",\"message\":\"m\"}'", ERR_IO,
           "waitforattach command failed, status: Failure, reason: m" },
         { "echo '{\"status\":\"Failure\",\"message\":\"m\"}'; exit 1", ERR_IO,
           "waitforattach command failed, status: Failure, reason: m" },
         { "echo '{\"status\":\"Success\"}'; exit 7", ERR_IO, "waitforattach command: exit status 7" },
-        { "echo debug >&2; echo '{\"status\":\"Success\"}'", ERR_BAD_REQUEST, "the driver's answer: " },
-        { "kill -SEGV $$", ERR_IO, "killed by signal 11" },
-        { "head -c 100000000 /dev/zero", ERR_BAD_REQUEST, "the driver's answer is longer than 65536 bytes" },
+        { "echo debug >&2; echo '{\"status\":\"Success\"}'", ERR_BAD_REQUEST,
+          "invalid response of driver: " },
+        { "kill -SEGV $$", ERR_UNCERTAIN, "killed by signal 11" },
+        { "head -c 100000000 /dev/zero", ERR_BAD_REQUEST, "response of driver is longer than 65536 bytes" },
         { "head -c 70000 /dev/zero | tr '\\0' ' '; echo '{\"status\":\"Success\"}'", ERR_BAD_REQUEST,
-          "the driver's answer is longer than 65536 bytes" },
+          "response of driver is longer than 65536 bytes" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -397,6 +399,28 @@ TEST(flex_tells_what_drivers_do_wrong)
             fail_msg("row %zu: '%s' is not in '%s'", i, rows[i].text, err.msg);
         ASSERT_STR("?", device);
     }
+}
+
+/* A driver that mounts and then fails, and what it mounted cannot be unmounted: it is there all the same. */
+TEST(flex_tells_of_a_mount_that_cannot_be_undone)
+{
+    skip_without_private_mounts();
+    _cleanup_(flex_fixture_free_p) struct flex_fixture *f = flex_fixture_new();
+    _cleanup_(object_unref_p) struct object *pv = flex_volume("acme/disk", "");
+    const struct volume_plugin *p;
+    char path[PATH_MAX], inner[PATH_MAX + 4];
+    struct device_request q = { .spec.volume = volume_of(pv), .device_path = "/dev/x", .mount_path = path };
+    enum format_failure why;
+
+    install(f, "acme~disk",
+            "[ $1 = init ] && echo '{\"status\":\"Success\"}' && exit\n"
+            "mount -t tmpfs t \"$2\"; mkdir \"$2/x\"; mount -t tmpfs t \"$2/x\"; exit 1");
+    p = &flex_load(f, "acme~disk")->plugin;
+    ASSERT_OK(p->devices->mount_path(p, &f->env, &q.spec, path, &err));
+    ASSERT_ERR(ERR_INCOMPLETE, p->devices->mount(p, &f->env, &q, &why, &err));
+    (void)snprintf(inner, sizeof inner, "%s/x", path);
+    assert_int_equal(umount(inner), 0);
+    assert_int_equal(umount(path), 0);
 }
 
 /* On standard error alone an answer is one. */
@@ -438,7 +462,7 @@ TEST(flex_ends_drivers_that_hang)
     _cleanup_(flex_fixture_free_p) struct flex_fixture *f = flex_fixture_new();
     char device[PATH_MAX];
 
-    ASSERT_ERR(ERR_TIMEOUT, call(f, "sleep 1000 & echo $! > $d/.child; wait", 300 * NS_PER_MS, device));
+    ASSERT_ERR(ERR_UNCERTAIN, call(f, "sleep 1000 & echo $! > $d/.child; wait", 300 * NS_PER_MS, device));
     ASSERT_STR("timeout", err.msg);
     (void)signal(SIGALRM, test_on_deadline);
     (void)alarm(TEST_DEADLINE_S);
@@ -485,11 +509,11 @@ TEST(flex_heeds_stop)
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, stop_later, f), 0);
-    ASSERT_ERR(ERR_CANCELLED, call(f, "echo $$ > $d/.child; exec sleep 1000", 20 * NS_PER_S, device));
+    ASSERT_ERR(ERR_UNCERTAIN, call(f, "echo $$ > $d/.child; exec sleep 1000", 20 * NS_PER_S, device));
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(is_running(child_of(f)));
-    ASSERT_ERR(ERR_CANCELLED, flex_run(f->driver, &f->env, &init, &a, &err));
-    ASSERT_STR("init command: stopped before it began", err.msg);
+    ASSERT_ERR(ERR_UNAVAILABLE, flex_run(f->driver, &f->env, &init, &a, &err));
+    ASSERT_STR("init command: cancelled before start", err.msg);
 }
 
 /* The call never began: what was before still holds. */

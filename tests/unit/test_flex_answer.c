@@ -135,7 +135,7 @@ TEST(flex_refuses_what_is_no_answer)
         int r = read_answer(FLEX_WAIT_FOR_ATTACH, rows[i], &a);
         if (r != -ERR_BAD_REQUEST)
             fail_msg("row %zu: %d, %s", i, r, err.msg);
-        assert_non_null(strstr(err.msg, "waitforattach command: the driver's answer: "));
+        assert_non_null(strstr(err.msg, "waitforattach command: invalid response of driver: "));
         ASSERT_INT(0x5A, a.device[0]);
     }
 }

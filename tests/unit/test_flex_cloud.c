@@ -164,7 +164,7 @@ TEST(flex_failed_mounts_leave_nothing)
           "status: Failure, reason: no disk" },
         { "mount -t tmpfs t $2; echo '{\"status\":\"Failure\",\"message\":\"too late\"}'", ERR_IO,
           "too late" },
-        { "mount -t tmpfs t $2; echo garbage", ERR_BAD_REQUEST, "the driver's answer" },
+        { "mount -t tmpfs t $2; echo garbage", ERR_BAD_REQUEST, "invalid response of driver" },
         { "mount -t tmpfs t $2; " SUCCESS "; exit 9", ERR_IO, "exit status 9" },
         { "rmdir $2; echo '{\"status\":\"Failure\"}'", ERR_IO, "status: Failure" },
     };

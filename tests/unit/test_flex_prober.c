@@ -109,7 +109,7 @@ TEST(flex_finds_drivers_that_are_there)
     assert_non_null(lookup(w, "other/disk")); /* a link to a directory is one */
     assert_null(lookup(w, "hidden/disk"));
     assert_null(lookup(w, "file/file"));
-    ASSERT_STR("", registry_complaint(w->registry));
+    ASSERT_STR("", registry_load_error(w->registry));
 }
 
 /* A probe begins the call and does not wait for it. */
@@ -140,9 +140,9 @@ TEST(flex_says_which_driver_has_not_answered)
     run_in(w, "touch acme~disk/.hold");
     world_start(w);
     ASSERT_ERR(ERR_UNAVAILABLE, registry_by_name(w->registry, "acme/disk", &p, &err));
-    ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
+    ASSERT_STR("driver acme/disk is not initialized yet", err.msg);
     ASSERT_ERR(ERR_UNAVAILABLE, registry_by_spec(w->registry, &spec, &p, &err));
-    ASSERT_STR("driver acme/disk has not answered its init yet", err.msg);
+    ASSERT_STR("driver acme/disk is not initialized yet", err.msg);
     ASSERT_ERR(ERR_NOT_FOUND, registry_by_name(w->registry, "acme/other", &p, &err));
     run_in(w, "rm acme~disk/.hold");
     pool_drain(w->pool);
@@ -175,11 +175,11 @@ TEST(flex_one_bad_driver_holds_up_no_other)
     assert_non_null(lookup(w, "acme/disk"));
     assert_null(lookup(w, "bad/disk"));
     assert_null(lookup(w, "old/disk"));
-    assert_non_null(strstr(registry_complaint(w->registry),
+    assert_non_null(strstr(registry_load_error(w->registry),
                            "error creating Flexvolume plugin from directory bad~disk, skipping. Error: init "
                            "command failed, status: Failure, reason: no kernel module"));
-    assert_non_null(strstr(registry_complaint(w->registry), "directory old~disk, skipping."));
-    assert_non_null(strstr(registry_complaint(w->registry), "directory empty~disk, skipping."));
+    assert_non_null(strstr(registry_load_error(w->registry), "directory old~disk, skipping."));
+    assert_non_null(strstr(registry_load_error(w->registry), "directory empty~disk, skipping."));
     install(w->f, "bad~disk", SUCCESS);
     install(w->f, "old~disk", SUCCESS);
     run_in(w, "rmdir empty~disk");
@@ -188,14 +188,14 @@ TEST(flex_one_bad_driver_holds_up_no_other)
     settle(w);
     assert_non_null(lookup(w, "bad/disk"));
     assert_non_null(lookup(w, "old/disk"));
-    ASSERT_STR("", registry_complaint(w->registry));
+    ASSERT_STR("", registry_load_error(w->registry));
 }
 
 /* Somebody still writes it: the kernel does not run it, and its end is an event. */
 TEST(flex_waits_for_copies_to_end)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char path[PATH_MAX];
 
     install(w->f, "acme~disk", SUCCESS);
@@ -206,12 +206,12 @@ TEST(flex_waits_for_copies_to_end)
     drivers_answer(w);
     assert_null(lookup(w, "acme/disk"));
     assert_non_null(
-        strstr(registry_complaint(w->registry), "directory acme~disk, skipping. Error: init command"));
+        strstr(registry_load_error(w->registry), "directory acme~disk, skipping. Error: init command"));
     pool_drain(w->pool); /* the call that the search began */
     assert_int_equal(close(take_fd(&fd)), 0);
     settle(w);
     assert_non_null(lookup(w, "acme/disk"));
-    ASSERT_STR("", registry_complaint(w->registry));
+    ASSERT_STR("", registry_load_error(w->registry));
 }
 
 /* A driver that failed is tried at every search, without any event. */
@@ -240,7 +240,7 @@ TEST(flex_installs_by_renaming_the_directory)
     run_in(w, "mkdir .acme~d && echo '#!/bin/sh' > .acme~d/d && chmod 755 .acme~d/d");
     settle(w);
     assert_null(lookup(w, "acme/d"));
-    ASSERT_STR("", registry_complaint(w->registry));
+    ASSERT_STR("", registry_load_error(w->registry));
     put_file(in_dir(w->f->d, "body"), "#!/bin/sh\n" COUNTED "\n");
     run_in(w, "cp ../body .acme~d/d && mv .acme~d acme~d");
     settle(w);
@@ -293,7 +293,7 @@ TEST(flex_forgets_removed_drivers)
         (void)loop_poll(w->loop);
         ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(w->registry, &spec, &p, &err));
         ASSERT_STR("no volume plugin matched", err.msg);
-        ASSERT_STR("", registry_complaint(w->registry));
+        ASSERT_STR("", registry_load_error(w->registry));
         install(w->f, "acme~d", SUCCESS);
         settle(w);
         (void)lookup(w, "acme/d");
@@ -361,11 +361,11 @@ TEST(flex_complains_of_a_directory_it_cannot_read)
         ;
     (void)loop_poll(w->loop);
     assert_non_null(lookup(w, "acme/d"));
-    assert_non_null(strstr(registry_complaint(w->registry), "error reading the Flexvolume directory: "));
+    assert_non_null(strstr(registry_load_error(w->registry), "error reading the Flexvolume directory: "));
     sh("cd '%s' && rmdir $(seq %d)", w->f->drivers, HOST_DIRS_MAX);
     settle(w);
     assert_non_null(lookup(w, "acme/d"));
-    ASSERT_STR("", registry_complaint(w->registry));
+    ASSERT_STR("", registry_load_error(w->registry));
 }
 
 /* plugins-5: no directory, no prober; and a directory that is lost later is complained of. */
@@ -386,7 +386,7 @@ TEST(flex_needs_a_directory)
         ;
     (void)loop_poll(w->loop);
     assert_null(lookup(w, "acme/d"));
-    assert_non_null(strstr(registry_complaint(w->registry), "error (re-)creating driver directory: "));
+    assert_non_null(strstr(registry_load_error(w->registry), "error (re-)creating driver directory: "));
     sh("rm '%s'", w->f->drivers);
     install_file(w->f, "berth~cloud", "cloud");
     (void)lookup(w, "berth/cloud");
@@ -407,7 +407,7 @@ TEST(flex_waits_for_a_directory_it_does_not_make)
     settle(w);
     for (unsigned i = 0; i < 3; i++) {
         assert_null(lookup(w, "acme/d"));
-        ASSERT_STR("", registry_complaint(w->registry)); /* no drivers are no trouble */
+        ASSERT_STR("", registry_load_error(w->registry)); /* no drivers are no trouble */
         assert_int_equal(stat(w->f->drivers, &st), -1);
         sh("mkdir -p '%s/a'", w->f->d->path);
         settle(w);

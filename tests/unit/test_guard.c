@@ -122,7 +122,7 @@ TEST(guard_sees_through_bind_mounts)
         { ".", "bind", "contains Berth's own directory" },
         { ".", "bind/own/pki", "is inside Berth's own directory" },
         { "pool", "bind", "holds the directories of other volumes" },
-        { "other/inner", "bind", "is the path of volume \"b\" too" },
+        { "other/inner", "bind", "is also the path of volume \"b\"" },
         { "other", "bind", "contains the path of volume \"b\"" },
     };
     _cleanup_(place_done) struct place p = { .d = { "" } };
@@ -181,7 +181,7 @@ TEST(guard_refuses_what_others_have)
     make_dir(&p, "vol/in");
     host_guard_add_volume(p.guard, "b", "", in_dir(&p.d, "vol//in/"));
     ASSERT_REFUSED("contains the path of volume \"b\"", empty(&p, "vol"));
-    ASSERT_REFUSED("is the path of volume \"b\" too", empty(&p, "vol/in"));
+    ASSERT_REFUSED("is also the path of volume \"b\"", empty(&p, "vol/in"));
     p.guard = host_guard_free(p.guard);
     ASSERT_OK(host_guard_new(&p.dirs, &p.guard, &err));
     host_guard_add_volume(p.guard, "not-made-yet", "", in_dir(&p.d, "vol/later/deep"));
@@ -221,7 +221,7 @@ TEST(guard_refuses_the_systems_directories)
 
     place_init(&p, test_dir_new());
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        _cleanup_(closep) int fd = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        _cleanup_(fd_closep) int fd = open(paths[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         if (fd < 0)
             continue;
@@ -268,7 +268,7 @@ TEST(guard_compares_exports_as_text)
     ASSERT_OK(host_guard_check_export(g, "nfs.example", "/srv/nfs/a", &err));
     ASSERT_OK(host_guard_check_export(g, "nfs.example", "/srv/nfs/b/inner", &err));
     ASSERT_OK(host_guard_check_export(g, "other.example", "/srv/nfs/b", &err));
-    ASSERT_REFUSED("is the path of volume \"b\" too",
+    ASSERT_REFUSED("is also the path of volume \"b\"",
                    host_guard_check_export(g, "nfs.example", "/srv//nfs/b", &err));
     ASSERT_REFUSED("contains the path of volume \"b\"",
                    host_guard_check_export(g, "nfs.example", "/srv/nfs", &err));
@@ -288,7 +288,7 @@ TEST(guard_looks_at_all_of_many)
     }
     ASSERT_OK(empty(&p, "pool/a"));
     assert_int_equal(symlink("../vol", in_dir(&p.d, "pool/4999")), 0);
-    ASSERT_REFUSED("is the path of volume \"many\" too", empty(&p, "vol"));
+    ASSERT_REFUSED("is also the path of volume \"many\"", empty(&p, "vol"));
 }
 
 TEST_MAIN()

@@ -46,6 +46,22 @@ static struct place place_new_large(void)
     return mkdtemp(d.path) ? place_at(d) : place_new();
 }
 
+/* On the mount of the root: what is to be removed with "/" as its base must be there. */
+static struct place place_new_of_root(void)
+{
+    static const char *const tops[] = { "/tmp", "/var/tmp", "/var/lib", "" };
+    struct stat root, st;
+    struct test_dir d;
+    size_t i = 0;
+
+    assert_int_equal(stat("/", &root), 0);
+    while (i + 1 < ARRAY_LEN(tops) && !(stat(tops[i], &st) == 0 && st.st_dev == root.st_dev))
+        i++;
+    (void)snprintf(d.path, sizeof d.path, "%s/berth-test-XXXXXX", tops[i]);
+    assert_non_null(mkdtemp(d.path));
+    return place_at(d);
+}
+
 static unsigned count_entries(const char *path)
 {
     DIR *d = opendir(path);
@@ -130,6 +146,20 @@ TEST(emptying_keeps_the_directory)
     assert_out_is_whole(&p);
 }
 
+/* Unmounted meanwhile: the directory below is somebody else's. */
+TEST(emptying_a_mount_spares_a_bare_directory)
+{
+    _cleanup_(place_done) struct place p = place_new();
+    size_t before;
+
+    put_some(&p);
+    before = (size_t)count_entries(p.vol);
+    ASSERT_ERR(ERR_INVALID, host_empty_mount(p.vol, NULL, NULL, &err));
+    ASSERT_INT(before, count_entries(p.vol));
+    ASSERT_ERR(ERR_NOT_FOUND, host_empty_mount(in_dir(&p.d, "absent/vol"), NULL, NULL, &err));
+    assert_out_is_whole(&p);
+}
+
 TEST(removing_takes_the_directory)
 {
     _cleanup_(place_done) struct place p = place_new();
@@ -197,11 +227,12 @@ TEST(paths_that_are_no_volumes_are_refused)
         const char *path, *expected;
     } rows[] = {
         { "", "the path is empty" },
-        { "/", "'/' is too near the root to be a volume's directory" },
-        { "//", "'//' is too near the root to be a volume's directory" },
-        { "/.", "'/.' is too near the root to be a volume's directory" },
-        { "/berth-test-absent", "'/berth-test-absent' is too near the root to be a volume's directory" },
-        { "/berth-test-absent/.", "'/berth-test-absent/.' is too near the root to be a volume's directory" },
+        { "/", "'/' is too close to the root for a volume's directory" },
+        { "//", "'//' is too close to the root for a volume's directory" },
+        { "/.", "'/.' is too close to the root for a volume's directory" },
+        { "/berth-test-absent", "'/berth-test-absent' is too close to the root for a volume's directory" },
+        { "/berth-test-absent/.",
+          "'/berth-test-absent/.' is too close to the root for a volume's directory" },
         { "berth-test-absent/x", "'berth-test-absent/x' is not an absolute path" },
         { ".", "'.' is not an absolute path" },
         { "/berth-test-absent/../x", "'/berth-test-absent/../x' must not contain '..'" },
@@ -218,7 +249,7 @@ TEST(paths_that_are_no_volumes_are_refused)
 
 TEST(a_base_is_not_left)
 {
-    _cleanup_(place_done) struct place p = place_new();
+    _cleanup_(place_done) struct place p = place_new_of_root();
 
     put_some(&p);
     ASSERT_ERR(ERR_INVALID, host_remove_tree(p.vol, p.vol, NULL, NULL, &err));
@@ -424,7 +455,7 @@ TEST(what_may_not_be_removed_is_named)
 
 static bool set_flags(const char *path, int flags)
 {
-    _cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     return fd >= 0 && ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
 }
@@ -524,7 +555,7 @@ TEST(many_deep_siblings_are_all_found_again)
 TEST(wide_directories_are_listed_to_their_end)
 {
     _cleanup_(place_done) struct place p = place_new_large();
-    _cleanup_(closep) int fd = open(p.vol, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(fd_closep) int fd = open(p.vol, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     char name[32];
 
     for (unsigned i = 0; i < 5000; i++) {
@@ -660,7 +691,7 @@ TEST(a_writer_cannot_hold_us_forever)
     rival_end(&rival, thread);
     if (r < 0) {
         ASSERT_INT(-ERR_BUSY, r);
-        assert_non_null(strstr(err.msg, "somebody keeps writing to"));
+        assert_non_null(strstr(err.msg, "another process keeps writing to"));
     }
     ASSERT_OK(host_remove_tree(NULL, p.vol, NULL, NULL, &err));
     assert_out_is_whole(&p);

@@ -54,7 +54,7 @@ TEST(requests_come_as_they_were_sent)
     };
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) { /* all on one connection */
         ASSERT_INT(200, client_ask(w, fd, &b, rows[i].request));
@@ -70,7 +70,7 @@ TEST(requests_come_byte_by_byte)
     static const char request[] = "POST /p?q=%20 HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc";
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     for (size_t i = 0; i < sizeof request - 1; i++) {
         client_send_bytes(w, fd, request + i, 1);
@@ -85,7 +85,7 @@ TEST(requests_may_be_pipelined)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, GET("/1"));
     client_send(w, fd, GET("/late/2"));
@@ -102,7 +102,7 @@ TEST(headers_are_told)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     ASSERT_INT(200,
                client_ask(w, fd, &b,
@@ -120,7 +120,7 @@ TEST(answers_have_their_own_headers)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     ASSERT_INT(404, client_ask(w, fd, &b, GET("/own")));
     ASSERT_STR("public", answer_header(&b, "Cache-Control"));
@@ -134,7 +134,7 @@ TEST(heads_have_no_body)
 {
     static const char *const paths[] = { "/x", "/big", "/stream", "/late" };
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
@@ -157,7 +157,7 @@ TEST(old_clients_are_served)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, "GET /old HTTP/1.0\r\n\r\n");
     client_read_to_end(w, fd, &b);
@@ -168,7 +168,7 @@ TEST(who_wants_to_close_is_let_go)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, "GET /x HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
     client_read_to_end(w, fd, &b);
@@ -207,7 +207,7 @@ TEST(late_answers_arrive)
 TEST(an_answer_leaves_in_its_turn)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     char data[4096];
 
     client_send(w, fd, GET("/late"));
@@ -244,8 +244,8 @@ TEST(a_client_may_leave_before_its_answer)
 TEST(requests_outlive_the_server)
 {
     struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
-    _cleanup_(closep) int other = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int other = client_connect(w);
     _cleanup_(buf_done_p) struct buf headers = BUF_INIT(TEST_TEXT_MAX);
     struct http_request *r;
 
@@ -266,9 +266,9 @@ TEST(freeing_ends_what_is_under_way)
 {
     struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int idle = client_connect(w);
-    _cleanup_(closep) int half = client_connect(w);
-    _cleanup_(closep) int stuck = client_connect(w);
+    _cleanup_(fd_closep) int idle = client_connect(w);
+    _cleanup_(fd_closep) int half = client_connect(w);
+    _cleanup_(fd_closep) int stuck = client_connect(w);
 
     ASSERT_INT(200, client_ask(w, idle, &b, GET("/x")));
     client_send(w, half, "PUT /x HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nabc");
@@ -282,8 +282,8 @@ TEST(quiescing_lets_answers_out)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int idle = client_connect(w);
-    _cleanup_(closep) int busy = client_connect(w);
+    _cleanup_(fd_closep) int idle = client_connect(w);
+    _cleanup_(fd_closep) int busy = client_connect(w);
     char address[SOCKET_ADDRESS_BYTES];
     struct error err = { 0 };
     int fd = -1;

@@ -268,7 +268,8 @@ DEFINE_CLEANUP(struct world, world_free)
 
 /* Clients */
 
-static inline int client_connect(const struct world *w)
+/* With so much room for what it has yet to read; 0: what the kernel gives it. */
+static inline int client_connect_with(const struct world *w, int room_bytes)
 {
     const char *port = strrchr(http_address(w->http), ':') + 1;
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -276,8 +277,15 @@ static inline int client_connect(const struct world *w)
 
     a.sin_port = htons((uint16_t)strtoul(port, NULL, 10));
     assert_true(fd >= 0);
+    if (room_bytes)
+        assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room_bytes, sizeof room_bytes), 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
     return fd;
+}
+
+static inline int client_connect(const struct world *w)
+{
+    return client_connect_with(w, 0);
 }
 
 static inline void test_set_flag(void *ctx, unsigned events)

@@ -1,9 +1,14 @@
 /* The HTTP server: what is too large, too slow, too many or not HTTP. */
 #include "tests/unit/test_http.h"
 
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 
 #define MIB ((size_t)1 << 20)
+#define FDS_LOOKED_AT 256
+/* So little that the last piece fits whole: of a larger one the kernel sends a part when it looks again. */
+#define NARROW_BYTES 4096
 
 static void fill(struct buf *b, size_t len)
 {
@@ -26,7 +31,7 @@ TEST(the_largest_body_is_served)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     send_body(w, fd, "POST", HTTP_BODY_BYTES_MAX);
     ASSERT_INT(200, client_read_answer(w, fd, &b));
@@ -39,7 +44,7 @@ TEST(one_byte_more_is_too_large)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     send_body(w, fd, "PATCH", HTTP_BODY_BYTES_MAX + 1);
     client_read_to_end(w, fd, &b);
@@ -72,7 +77,7 @@ TEST(chunked_bodies_have_the_same_limit)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         send_chunks(w, fd, rows[i].total, MIB / 4);
         ASSERT_INT(rows[i].is_too_large ? 413 : 200, client_read_answer(w, fd, &b));
         ASSERT_INT(rows[i].is_too_large ? 0 : rows[i].total, w->seen.len);
@@ -83,7 +88,7 @@ TEST(a_body_without_end_is_not_read_for_ever)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     send_chunks(w, fd, HTTP_DROP_BYTES_MAX + 4 * MIB, 4 * MIB);
     client_read_to_end(w, fd, &b);
@@ -103,7 +108,7 @@ TEST(hopeless_bodies_are_refused_before_they_are_sent)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         client_send(w, fd, rows[i]);
         if (i == 2) {
             run_until(w->loop, &w->has_late);
@@ -119,7 +124,7 @@ TEST(expectations_are_met)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, "POST /p HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     client_read_until(w, fd, &b, "\r\n\r\n");
@@ -170,7 +175,7 @@ TEST(what_is_not_http_is_refused)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         char expected[30];
 
         client_send(w, fd, rows[i].request);
@@ -188,7 +193,7 @@ TEST(a_nul_does_not_hide_the_rest)
     static const char request[] = "GET /a\0b HTTP/1.1\r\nHost: t\r\n\r\n";
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send_bytes(w, fd, request, sizeof request - 1);
     client_read_to_end(w, fd, &b);
@@ -238,7 +243,7 @@ TEST(heads_that_can_be_read_in_two_ways_are_refused)
 
     for (size_t i = 0; i < 2 * ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         size_t served = i % 2;
 
         w->served = 0;
@@ -266,7 +271,7 @@ TEST(unusual_heads_that_are_clear_are_served)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
 
         client_send(w, fd, rows[i]);
         client_read_until(w, fd, &b, "\r\n");
@@ -306,7 +311,7 @@ TEST(long_heads_are_served_and_longer_ones_refused)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         send_long(w, fd, rows[i].path_len, rows[i].value_len);
         client_read_until(w, fd, &b, "\r\n");
         if (!str_has_prefix(buf_str(&b), rows[i].answer))
@@ -319,7 +324,7 @@ TEST(the_memory_can_be_chosen)
     _cleanup_(world_free_p) struct world *w =
         world_new((struct http_options){ .memory_bytes = 4 * HTTP_MEMORY_BYTES }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     send_long(w, fd, 60000, 200000);
     ASSERT_INT(200, client_read_answer(w, fd, &b));
@@ -344,7 +349,7 @@ TEST(many_small_things_in_a_head_are_no_trouble)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf request = BUF_INIT(MIB);
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
         char expected[30];
 
         buf_add_cstr(&request, rows[i].begin);
@@ -387,7 +392,7 @@ TEST(a_request_must_come_to_its_end)
         struct manual_clock clock;
         _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
 
         AWAIT(w, http_connections(w->http) == 1);
         pass(w, HTTP_STRANGER_MS_MAX - 1000);
@@ -408,7 +413,7 @@ TEST(even_a_connection_that_hangs_ends)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     buf_add_cstr(&b, GET("/late"));
     buf_add_cstr(&b, GET("/late"));
@@ -436,7 +441,7 @@ TEST(further_requests_have_their_own_time)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     ASSERT_INT(200, client_ask(w, fd, &b, GET("/1")));
     pass(w, HTTP_REQUEST_MS_MAX * 2); /* idle */
@@ -455,7 +460,7 @@ TEST(idle_connections_end)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     ASSERT_INT(200, client_ask(w, fd, &b, GET("/1")));
     pass(w, HTTP_IDLE_MS_MAX - 1000);
@@ -471,8 +476,8 @@ TEST(the_server_may_take_its_time)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int late = client_connect(w);
-    _cleanup_(closep) int stream = client_connect(w);
+    _cleanup_(fd_closep) int late = client_connect(w);
+    _cleanup_(fd_closep) int stream = client_connect(w);
 
     client_send(w, late, GET("/late"));
     client_send(w, stream, GET("/stream"));
@@ -485,20 +490,37 @@ TEST(the_server_may_take_its_time)
     client_read_until(w, stream, &b, "event\r\n");
 }
 
-/* The kernel's buffers are full: nothing is pulled or sent any more. */
-static void let_it_stall(struct world *w)
+/* The server's end of a client's connection. */
+static int served_end_of(int client)
 {
-    for (unsigned quiet = 0, pulls = 0; quiet < 20; quiet++) {
-        (void)poll(NULL, 0, 1); /* the kernel confirms what it has taken when it has time */
-        (void)loop_poll(w->loop);
-        for (size_t i = 0, sum = 0; i < w->streams_count; i++) {
-            sum += w->streams[i]->pulls;
-            if (i + 1 == w->streams_count && sum != pulls) {
-                pulls = (unsigned)sum;
-                quiet = 0;
-            }
-        }
-    }
+    struct sockaddr_storage own = { 0 }, peer = { 0 };
+    socklen_t own_bytes = sizeof own, peer_bytes = sizeof peer;
+
+    assert_int_equal(getsockname(client, (struct sockaddr *)&own, &own_bytes), 0);
+    for (int fd = 0; fd < FDS_LOOKED_AT; fd++, peer_bytes = sizeof peer)
+        if (getpeername(fd, (struct sockaddr *)&peer, &peer_bytes) == 0 && peer_bytes == own_bytes &&
+            memcmp(&own, &peer, own_bytes) == 0)
+            return fd;
+    fail_msg("no connection is that of the client");
+    return -1;
+}
+
+/* It takes no more, and of what it has nothing is under way: its kernel confirms nothing more either. */
+static bool has_stalled(int fd)
+{
+    struct pollfd look = { .fd = fd, .events = POLLOUT };
+    int unsent = 0, unconfirmed = 0;
+
+    return poll(&look, 1, 0) == 0 && ioctl(fd, SIOCOUTQNSD, &unsent) == 0 &&
+           ioctl(fd, SIOCOUTQ, &unconfirmed) == 0 && unsent > 0 && unsent == unconfirmed;
+}
+
+/* The kernel's buffers are full: nothing is pulled or sent any more. */
+static void let_it_stall(struct world *w, int client)
+{
+    int fd = served_end_of(client);
+
+    AWAIT(w, has_stalled(fd));
 }
 
 TEST(who_does_not_read_its_answer_is_cut)
@@ -510,11 +532,11 @@ TEST(who_does_not_read_its_answer_is_cut)
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         struct manual_clock clock;
         _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
 
         client_send(w, fd, requests[i]);
         AWAIT(w, w->served == 1);
-        let_it_stall(w);
+        let_it_stall(w, fd);
         pass(w, HTTP_UNREAD_MS_MAX - 1);
         ASSERT_INT(1, http_connections(w->http));
         for (unsigned n = 0; n < 3; n++) /* it is looked at now and then */
@@ -529,7 +551,7 @@ TEST(who_reads_slowly_gets_its_answer)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, GET("/huge"));
     AWAIT(w, w->served == 1);
@@ -552,16 +574,16 @@ TEST(unread_answers_are_bounded_in_all)
     _cleanup_(world_free_p) struct world *w =
         world_new((struct http_options){ .held_bytes_max = (size_t)(ALLOWED + 1) << 20 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int reader = client_connect(w);
+    _cleanup_(fd_closep) int reader = client_connect(w);
     int fds[UNREAD];
 
     client_send(w, reader, GET("/late"));
     run_until(w->loop, &w->has_late);
     for (size_t i = 0; i < UNREAD; i++) {
-        fds[i] = client_connect(w);
+        fds[i] = client_connect_with(w, NARROW_BYTES);
         client_send(w, fds[i], GET("/endless"));
         AWAIT(w, w->streams_count == i + 1);
-        let_it_stall(w);
+        let_it_stall(w, fds[i]);
     }
     AWAIT(w, http_connections(w->http) <= ALLOWED + 2);
     for (size_t i = 0; i < UNREAD; i++)
@@ -577,7 +599,7 @@ TEST(a_stream_that_fails_does_not_look_complete)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, GET("/stream"));
     client_read_until(w, fd, &b, "\r\n\r\n");
@@ -606,7 +628,7 @@ TEST(strangers_beyond_their_share_give_way)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 16 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int known = client_connect(w);
+    _cleanup_(fd_closep) int known = client_connect(w);
     int fds[8];
 
     ASSERT_INT(200, client_ask(w, known, &b, GET("/x")));
@@ -632,7 +654,7 @@ TEST(a_stranger_whose_request_is_served_stays)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ .connections_max = 16 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int served = client_connect(w);
+    _cleanup_(fd_closep) int served = client_connect(w);
     int fds[6];
 
     client_send(w, served, GET("/late"));
@@ -673,7 +695,7 @@ TEST(idle_strangers_end_soon)
     struct manual_clock clock;
     _cleanup_(world_free_p) struct world *w = world_with_clock(&clock);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     ASSERT_INT(200, client_ask(w, fd, &b, GET("/stranger")));
     pass(w, HTTP_STRANGER_MS_MAX - 1);

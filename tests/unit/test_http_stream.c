@@ -20,7 +20,7 @@ static int stream_open(struct world *w, struct buf *b)
 TEST(the_head_does_not_wait_for_an_event)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     char data[4096];
     ssize_t n;
 
@@ -35,7 +35,7 @@ TEST(events_go_out_one_by_one)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = stream_open(w, &b);
+    _cleanup_(fd_closep) int fd = stream_open(w, &b);
     struct test_stream *s = w->streams[0];
 
     for (unsigned i = 0; i < 5; i++) {
@@ -60,7 +60,7 @@ TEST(an_event_leaves_in_its_turn)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = stream_open(w, &b);
+    _cleanup_(fd_closep) int fd = stream_open(w, &b);
     char data[100];
 
     test_stream_add(w->streams[0], "x");
@@ -72,7 +72,7 @@ TEST(waking_is_not_pulling)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = stream_open(w, &b);
+    _cleanup_(fd_closep) int fd = stream_open(w, &b);
     struct test_stream *s = w->streams[0];
     unsigned pulls = s->pulls;
 
@@ -91,7 +91,7 @@ TEST(late_streams_may_be_woken_before_the_first_pull)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     struct test_stream *s = test_stream_new(w);
 
     client_send(w, fd, GET("/late"));
@@ -108,7 +108,7 @@ TEST(a_stream_may_wake_itself_while_it_is_pulled)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = stream_open(w, &b);
+    _cleanup_(fd_closep) int fd = stream_open(w, &b);
     struct test_stream *s = w->streams[0];
 
     s->wakes_itself = true;
@@ -120,7 +120,7 @@ TEST(long_events_come_in_pieces)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     struct test_stream *s = test_stream_new(w);
 
     client_send(w, fd, "GET /late HTTP/1.0\r\n\r\n"); /* without chunks the text is as it was */
@@ -165,7 +165,7 @@ TEST(an_idle_stream_is_cut)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = stream_open(w, &b);
+    _cleanup_(fd_closep) int fd = stream_open(w, &b);
     struct test_stream *s = w->streams[0];
     unsigned pulls = s->pulls;
 
@@ -182,7 +182,7 @@ TEST(an_idle_stream_is_cut)
 TEST(a_client_that_does_not_read_is_cut)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     struct test_stream *s;
     unsigned pulls;
 
@@ -205,7 +205,7 @@ TEST(a_client_that_does_not_read_is_cut)
 TEST(a_stream_cut_at_once_is_closed)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
     struct test_stream *s = test_stream_new(w);
 
     client_send(w, fd, GET("/late"));
@@ -283,7 +283,7 @@ TEST(long_answers_are_compressed_for_who_wants)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
         _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEST_TEXT_MAX);
-        _cleanup_(closep) int fd = client_connect(w);
+        _cleanup_(fd_closep) int fd = client_connect(w);
 
         client_send(w, fd, rows[i].request);
         client_read_to_end(w, fd, &b);
@@ -302,7 +302,7 @@ TEST(compressed_answers_keep_the_connection)
 {
     _cleanup_(world_free_p) struct world *w = world_new((struct http_options){ 0 }, NULL);
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
-    _cleanup_(closep) int fd = client_connect(w);
+    _cleanup_(fd_closep) int fd = client_connect(w);
 
     client_send(w, fd, "GET /big HTTP/1.1\r\nHost: t\r\nAccept-Encoding: gzip\r\n\r\n");
     client_read_until(w, fd, &b, "\r\n0\r\n\r\n");

@@ -303,8 +303,8 @@ TEST(who_does_not_speak_tls_is_sent_away)
     struct manual_clock clock;
     _cleanup_(buf_done_p) struct buf b = BUF_INIT(TEST_TEXT_MAX);
     _cleanup_(world_free_p) struct world *w = NULL;
-    _cleanup_(closep) int plain = -1;
-    _cleanup_(closep) int silent = -1;
+    _cleanup_(fd_closep) int plain = -1;
+    _cleanup_(fd_closep) int silent = -1;
 
     manual_clock_init(&clock, NS_PER_S, 0);
     w = tls_world_new(&clock);

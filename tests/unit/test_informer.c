@@ -486,6 +486,7 @@ TEST(what_an_informer_does_not_cover_is_not_observed)
     world_init(&w, &(struct informer_options){ .label_selector = "app=db" });
     world_sync(&w, "7", "a/x@5");
     observe(&w, "a/y@9");
+    observe(&w, "a/x@9:u2"); /* another one that has got the name */
     ASSERT_TOLD(&w, "");
     observe(&w, "a/x@10");
     ASSERT_TOLD(&w, "~a/x@5>10");

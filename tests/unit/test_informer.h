@@ -15,9 +15,9 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "client/answer.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_answer.h"
+#include "client/client_target.h"
 #include "machinery/informer.h"
 #include "machinery/metrics.h"
 

@@ -125,7 +125,7 @@ static int refuse(struct work *w, struct error *e)
 /* Until it is told to stop. */
 static int go_on(struct work *w, struct error *e)
 {
-    while (atomic_load(&w->job.stop) == JOB_GOES_ON)
+    while (atomic_load(&w->job.stop) == JOB_NOT_STOPPED)
         (void)sched_yield();
     return error_set(e, ERR_CANCELLED, "stopped");
 }
@@ -175,7 +175,7 @@ TEST(a_limit_asks_it_to_stop)
     (void)begin(&f, go_on, NS_PER_MS);
     loop_run(f.loop);
     ASSERT_INT(-ERR_TIMEOUT, f.r);
-    ASSERT_STR("not done within 0 s", f.said.msg);
+    ASSERT_STR("not finished within 0 s", f.said.msg);
     fixture_done(&f);
 }
 
@@ -211,7 +211,7 @@ TEST(what_hangs_is_not_over_at_its_limit)
     atomic_store(&f.is_free_to_go, true);
     loop_run(f.loop);
     ASSERT_INT(-ERR_TIMEOUT, f.r);
-    ASSERT_STR("not done within 5 s", f.said.msg);
+    ASSERT_STR("not finished within 5 s", f.said.msg);
     fixture_done(&f);
 }
 
@@ -484,7 +484,7 @@ TEST(what_hangs_is_abandoned_by_name)
     ASSERT_INT(0, f.ended);
     ASSERT_INT(2, f.freed);
     ASSERT_INT(1, atomic_load(&f.runs));
-    line = strstr(buf_cstr(&l.text), "job abandoned: it still runs");
+    line = strstr(buf_cstr(&l.text), "job abandoned, still running");
     assert_non_null(line);
     assert_non_null(strstr(line, "job=\"test work\" about=thing seconds=10"));
     assert_null(strstr(line + 1, "job abandoned")); /* one line a job */

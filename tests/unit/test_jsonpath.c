@@ -127,8 +127,8 @@ TEST(refused_templates)
         { "{.a['']}", "invalid array index ''" },
         { "{.a[?(@.b", "unterminated filter" },
         { "{.a[?(@.b}", "unrecognized character in action: '}'" },
-        { "{.a[?(@.b==)]}", "a filter compares paths, texts, numbers, true, false and null" },
-        { "{.a[?(b==1)]}", "a filter compares paths, texts, numbers, true, false and null" },
+        { "{.a[?(@.b==)]}", "filters compare only paths, texts, numbers, true, false and null" },
+        { "{.a[?(b==1)]}", "filters compare only paths, texts, numbers, true, false and null" },
         { "{\"open}", "unterminated quoted string" },
         { "{\"open\\\"}", "unterminated quoted string" },
         { "{range .a[*]}", "unterminated range" },
@@ -248,7 +248,7 @@ TEST(work_is_bounded)
     ASSERT_OK(json_parse(&d, buf_str(&text), &root, &err));
     ASSERT_OK(jsonpath_parse(STR_LIT("{..a..a..a..a..a}"), &p, &err));
     ASSERT_ERR(ERR_TOO_LARGE, jsonpath_print(p, &d, root, &out, &err));
-    ASSERT_STR("the template asks for too much", err.msg);
+    ASSERT_STR("the template matches too many values", err.msg);
     p = jsonpath_free(p);
     json_done(&d);
 }

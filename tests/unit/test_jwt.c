@@ -126,7 +126,7 @@ TEST(another_key_does_not_do)
     struct jwt t = example();
 
     sign(&t, other, &token);
-    refused(buf_str(&token), k, "its signature does not hold");
+    refused(buf_str(&token), k, "its signature is invalid");
 }
 
 TEST(every_byte_counts)
@@ -160,7 +160,7 @@ TEST(cut_short_or_made_longer)
         ASSERT_ERR(ERR_UNAUTHORIZED, jwt_read((struct str){ text.s, len }, k, &a, &read, &err));
     }
     buf_add_cstr(&token, ".");
-    refused(buf_str(&token), k, "it is no token of ours");
+    refused(buf_str(&token), k, "it is not a token of this server");
 }
 
 TEST(the_algorithm_is_not_the_tokens_choice)
@@ -186,7 +186,7 @@ TEST(the_algorithm_is_not_the_tokens_choice)
     buf_clear(&token);
     base64url_encode(STR_LIT("{\"alg\":\"ES256\"}"), &token);
     buf_add_cstr(&token, ".e30.");
-    refused(buf_str(&token), k, "its signature does not hold"); /* none at all */
+    refused(buf_str(&token), k, "its signature is invalid"); /* none at all */
 }
 
 TEST(signed_by_us_and_still_not_ours)
@@ -228,10 +228,10 @@ TEST(no_tokens_at_all)
     _cleanup_(buf_done_p) struct buf huge = BUF_INIT(1 << 20);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        refused(str_of(rows[i]), k, "it is no token of ours");
+        refused(str_of(rows[i]), k, "it is not a token of this server");
     refused(STR_LIT(".."), k, "it is not signed with ES256");
     memset(buf_grow(&huge, JWT_BYTES_MAX + 1), '.', JWT_BYTES_MAX + 1);
-    refused(buf_str(&huge), k, "it is no token of ours");
+    refused(buf_str(&huge), k, "it is not a token of this server");
 }
 
 TEST(too_much_to_sign)

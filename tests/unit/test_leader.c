@@ -339,7 +339,7 @@ TEST(fresh_lease_is_created_and_renewed)
     ASSERT_GOT(&r.w, "0", "spec/leaseTransitions");
     ASSERT_INT(1, a->started);
     ASSERT_INT(0, a->stopped);
-    ASSERT_STR("", leader_trouble(a->leader));
+    ASSERT_STR("", leader_last_error(a->leader));
     ASSERT_OK(leader_check(a->leader, &err));
 }
 
@@ -444,7 +444,7 @@ TEST(clean_stop_hands_over)
     race_settle(&r);
     ASSERT_INT(1, a->stopped);
     assert_false(a->is_lost);
-    ASSERT_STR("", leader_trouble(a->leader));
+    ASSERT_STR("", leader_last_error(a->leader));
     ASSERT_INT(LEADER_OVER, leader_state(a->leader));
     assert_true(status_of(a) == 0);
     ASSERT_SENT(&r.w, 200, "GET", LEASE, NULL);
@@ -472,12 +472,12 @@ TEST(unreachable_server_ends_the_term)
         a->link->way = way;
         race_pass(&r, 11900 * NS_PER_MS);
         ASSERT_INT(0, a->stopped);
-        assert_true(leader_trouble(a->leader)[0] != '\0' || way == WAY_HANGS);
+        assert_true(leader_last_error(a->leader)[0] != '\0' || way == WAY_HANGS);
         race_pass(&r, 100 * NS_PER_MS);
         ASSERT_INT(1, a->stopped);
         assert_true(a->is_lost);
         assert_false(leader_is_valid(a->leader));
-        assert_true(leader_trouble(a->leader)[0] != '\0');
+        assert_true(leader_last_error(a->leader)[0] != '\0');
         a->link->way = WAY_OPEN;
         a->link->sent = 0;
         race_pass(&r, 60 * NS_PER_S);
@@ -579,7 +579,7 @@ TEST(writes_of_an_old_term_are_dropped)
     race_pass(&r, NS_PER_S);
     ASSERT_INT(1, a->stopped);
     assert_true(a->is_lost);
-    ASSERT_STR("the lease was taken from us; its holder is 'b_2'", leader_trouble(a->leader));
+    ASSERT_STR("lease lost, it is held by 'b_2'", leader_last_error(a->leader));
     ASSERT_SPEC(&r, "b_2", "holderIdentity");
     ASSERT_OK(leader_check(a->leader, &err));
 }
@@ -595,7 +595,7 @@ static void stand_still_inside(void *ctx)
     manual_clock_advance(&p->clock, 100 * NS_PER_MS);
     assert_false(leader_is_valid(p->leader));
     assert_false(leader_gate(p->leader, &err));
-    ASSERT_STR("not leading by lease 'kube-system/berth-controllers': nothing is written", err.msg);
+    ASSERT_STR("not leader of lease 'kube-system/berth-controllers', write refused", err.msg);
     manual_clock_advance(&p->clock, 20 * NS_PER_S);
     ASSERT_OK(leader_check(p->leader, &err));
     manual_clock_advance(&p->clock, 1);
@@ -902,7 +902,7 @@ TEST(release_is_given_up)
         race_pass(&r, rows[i].ms * NS_PER_MS);
         ASSERT_INT(1, a->stopped);
         assert_false(a->is_lost);
-        assert_true(leader_trouble(a->leader)[0] != '\0');
+        assert_true(leader_last_error(a->leader)[0] != '\0');
     }
 }
 
@@ -922,7 +922,7 @@ TEST(release_meets_a_renewal)
     ASSERT_INT(3, a->link->sent);
     ASSERT_INT(1, a->stopped);
     ASSERT_SPEC(&r, "", "holderIdentity");
-    ASSERT_STR("", leader_trouble(a->leader));
+    ASSERT_STR("", leader_last_error(a->leader));
 }
 
 /* Another has it by now: what is not ours is not given back. */
@@ -954,9 +954,9 @@ TEST(term_that_is_over_before_it_begins)
     while (a->link->sent < 2)
         (void)loop_poll(r.w.loop);
     manual_clock_advance(&a->clock, 15 * NS_PER_S);
-    while (a->link->sent == 2 && leader_trouble(a->leader)[0] == '\0')
+    while (a->link->sent == 2 && leader_last_error(a->leader)[0] == '\0')
         (void)loop_poll(r.w.loop);
-    ASSERT_STR("the answer came after the lease had run out", leader_trouble(a->leader));
+    ASSERT_STR("response arrived after the lease expired", leader_last_error(a->leader));
     ASSERT_INT(0, a->started);
     (void)race_until_leads(&r, a);
     ASSERT_SPEC(&r, "0", "leaseTransitions");
@@ -981,7 +981,7 @@ TEST(lease_that_is_not_what_was_sent)
     race_start(&r, a);
     ASSERT_INT(2, a->link->sent);
     ASSERT_INT(0, a->started);
-    ASSERT_STR("the server stored another holder than it was sent", leader_trouble(a->leader));
+    ASSERT_STR("server stored a different holder than requested", leader_last_error(a->leader));
     a->link->lie = NULL;
     (void)race_until_leads(&r, a);
 }

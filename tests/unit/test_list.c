@@ -154,7 +154,7 @@ TEST(list_refusals)
         const char *text, *message;
     } rows[] = {
         { ERR_BAD_REQUEST, "{'kind':'SecretList','apiVersion':'v1','items':[]}",
-          "a list of ConfigMap was expected, not a SecretList of v1" },
+          "expected a list of ConfigMap, got a SecretList of v1" },
         { ERR_BAD_REQUEST, "{'kind':'ConfigMap','apiVersion':'v1'}", "kind \"ConfigMap\" is not a list" },
         { ERR_BAD_REQUEST, "[]", "kind \"\" is not a list" },
         { ERR_UNSUPPORTED, "{'kind':'PizzaList','apiVersion':'v1'}",

@@ -14,7 +14,7 @@ static struct local_config config;
 static char fast_dir[TEST_PATH_BYTES * 2], raw_dir[TEST_PATH_BYTES * 2], state_dir[TEST_PATH_BYTES * 2];
 static const char *cleaner[4];
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct local_options p = { .part = *o, .config = &config, .node_name = "n", .state_dir = state_dir };
     struct local *x = NULL;
@@ -694,7 +694,7 @@ TEST(local_wipes_no_device_of_another_volume)
     assert_false(device_is_blank(device));
     ASSERT_SENT(&w.served, 200, "GET", path_of("uuid-1", "raw"), NULL);
     ASSERT_SENT(&w.served, 200, "GET", EVENTS, NULL);
-    assert_non_null(strstr(buf_cstr(&w.served.text), "is the path of volume \\\"other\\\" too"));
+    assert_non_null(strstr(buf_cstr(&w.served.text), "is also the path of volume \\\"other\\\""));
     finish(&w);
 }
 
@@ -858,7 +858,7 @@ TEST(local_takes_over_after_registration)
     ASSERT_STR(before, after);
     (void)snprintf(before, sizeof before, "%s", annotation(&w, path_of("v1", "fast"), ANN_PROVISIONED_BY));
     ASSERT_ANNOTATION(&w, before, path_of("v2", "fast"), ANN_PROVISIONED_BY);
-    assert_event(&w, "VolumeAdopted", "node n was registered again, and its disk is the same");
+    assert_event(&w, "VolumeAdopted", "node n was registered again with the same disk");
     config.uses_node_name_only = true; /* as after a change of the settings */
     pass(&w, 12);
     ASSERT_ANNOTATION(&w, "local-volume-provisioner-n", path_of("v2", "fast"), ANN_PROVISIONED_BY);
@@ -1008,7 +1008,7 @@ TEST(local_keeps_a_used_volume)
     mount_tmpfs("fast/v1", "size=20m");
     pass(&w, 2);
     ASSERT_ANNOTATION(&w, "-", path_of("v1", "fast"), ANN_DISK_PROBLEM);
-    assert_event(&w, "DiskBack", "its disk is there again");
+    assert_event(&w, "DiskBack", "disk found again");
     finish(&w);
 }
 
@@ -1112,7 +1112,7 @@ TEST(local_follows_the_size_of_a_disk)
     /* A claim's volume is its people's to raise; a capacity that somebody wrote is meant so. */
     ASSERT_THERE(&w, "20Mi", path_of("used", "fast"), "spec/capacity/storage");
     ASSERT_ANNOTATION(&w, "40Mi", path_of("used", "fast"), ANN_DISK_CAPACITY);
-    assert_event(&w, "DiskResized", "the disk holds 40Mi now, the volume's capacity is 20Mi");
+    assert_event(&w, "DiskResized", "size of the disk is now 40Mi, capacity of the volume is 20Mi");
     ASSERT_THERE(&w, "5Mi", path_of("set", "fast"), "spec/capacity/storage");
     resize("fast/free", "size=30m");
     pass(&w, 12);

@@ -288,7 +288,7 @@ TEST(a_raw_path_that_streams_is_refused)
     near_init(&n);
     attempt_run(&n, &x, &(struct client_request){ .verb = CLIENT_RAW, .path = MAPS "?watch=true" });
     ASSERT_INT(-ERR_UNSUPPORTED, x.r);
-    ASSERT_STR("the path answers with a stream", x.error.msg);
+    ASSERT_STR("path returns a stream", x.error.msg);
 }
 
 TEST(warnings_come_unquoted_before_the_end)

@@ -412,7 +412,7 @@ TEST(log_level_and_format_names_parse)
     ASSERT_OK(log_format_parse("text", &format, &err));
     ASSERT_INT(LOG_FORMAT_TEXT, format);
     ASSERT_ERR(ERR_INVALID, log_level_parse("loud", &level, &err));
-    ASSERT_STR("log level 'loud' is none of error, warn, info, debug, trace", err.msg);
+    ASSERT_STR("unknown log level 'loud': use error, warn, info, debug or trace", err.msg);
 }
 
 /* --- Threads --- */
@@ -458,9 +458,9 @@ TEST(log_threads_write_whole_lines)
 TEST(die_ends_the_process_with_or_without_a_logger)
 {
     start(LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
-    ASSERT_ABORTS(die("nothing left"));
+    ASSERT_ABORTS(die_with_reason("nothing left"));
     log_install(NULL);
-    ASSERT_ABORTS(die("nothing left"));
+    ASSERT_ABORTS(die_with_reason("nothing left"));
 }
 
 TEST_MAIN()

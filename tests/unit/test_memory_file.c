@@ -7,7 +7,7 @@
 TEST(content_is_found_under_the_path)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char path[MEMORY_FILE_PATH_BYTES];
     struct error err = { 0 };
 
@@ -24,7 +24,7 @@ TEST(content_is_found_under_the_path)
 TEST(nothing_is_content_too)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(1 << 20);
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     char path[MEMORY_FILE_PATH_BYTES];
     struct error err = { 0 };
 

@@ -257,7 +257,7 @@ static bool retains_keys(const char *path)
 
 static void check_schema(enum kind kind, const struct schema *s, const char *up)
 {
-    for (const struct field *f = s->fields; f->name; f++) {
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++) {
         static const struct merge_row replaced = { .merge = REPLACED };
         const struct merge_row *row;
         char path[512];

@@ -259,7 +259,7 @@ TEST(a_name_is_taken_once)
                    metrics_add_family(m, &(struct metric_desc){ names[i], "", METRIC_GAUGE }, &f, &err));
         assert_null(f);
     }
-    ASSERT_STR("metric 'c' is there already", err.msg);
+    ASSERT_STR("metric 'c' already exists", err.msg);
 }
 
 static double read_seven(void *ctx)
@@ -311,24 +311,24 @@ TEST(descriptions_are_checked)
         struct metric_desc desc;
         const char *expected;
     } rows[] = {
-        { { "", "", METRIC_GAUGE }, "no metric can be named ''" },
-        { { "9a", "", METRIC_GAUGE }, "no metric can be named '9a'" },
-        { { "a-b", "", METRIC_GAUGE }, "no metric can be named 'a-b'" },
+        { { "", "", METRIC_GAUGE }, "invalid metric name ''" },
+        { { "9a", "", METRIC_GAUGE }, "invalid metric name '9a'" },
+        { { "a-b", "", METRIC_GAUGE }, "invalid metric name 'a-b'" },
         { { "a", "", METRIC_GAUGE, (const char *const[]){ "ok", "a:b", NULL } },
-          "metric 'a': no label can be named 'a:b'" },
-        { { "a", "", METRIC_GAUGE, (const char *const[]){ "", NULL } },
-          "metric 'a': no label can be named ''" },
+          "metric 'a': invalid label name 'a:b'" },
+        { { "a", "", METRIC_GAUGE, (const char *const[]){ "", NULL } }, "metric 'a': invalid label name ''" },
         { { "a", "", METRIC_GAUGE, (const char *const[]){ "le", NULL } },
-          "metric 'a': no label can be named 'le'" },
+          "metric 'a': invalid label name 'le'" },
         { { "a", "", METRIC_GAUGE, (const char *const[]){ "__x", NULL } },
-          "metric 'a': no label can be named '__x'" },
-        { { "a", "", METRIC_HISTOGRAM }, "metric 'a': a histogram has bounds, and only a histogram" },
+          "metric 'a': invalid label name '__x'" },
+        { { "a", "", METRIC_HISTOGRAM },
+          "metric 'a': histograms need bounds, other types must not have any" },
         { { "a", "", METRIC_GAUGE, .bounds = bounds, .bounds_count = 2 },
-          "metric 'a': a histogram has bounds, and only a histogram" },
+          "metric 'a': histograms need bounds, other types must not have any" },
         { { "a", "", METRIC_HISTOGRAM, .bounds = down, .bounds_count = 2 },
-          "metric 'a': bounds must be finite and go up" },
+          "metric 'a': bounds must be finite and increasing" },
         { { "a", "", METRIC_HISTOGRAM, .bounds = endless, .bounds_count = 2 },
-          "metric 'a': bounds must be finite and go up" },
+          "metric 'a': bounds must be finite and increasing" },
     };
     _cleanup_(metrics_free_p) struct metrics *m = metrics_new(seed);
     struct metric_family *f = NULL;

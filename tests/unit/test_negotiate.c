@@ -33,7 +33,7 @@ static const char *chosen_for(const struct resource *resource, const struct subr
     call_init(&c, &carrier, &a);
     c.route.resource = resource;
     c.route.sub = sub;
-    if (negotiate(&c))
+    if (negotiate_view(&c))
         (void)snprintf(text, sizeof text, "%s %s %s", c.view.media == MEDIA_JSON ? "json" : "yaml",
                        shape_names[c.view.shape], c.view.shape_version);
     else

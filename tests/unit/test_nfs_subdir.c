@@ -336,7 +336,7 @@ TEST(nfs_subdir_stays_in_its_export_while_links_come_and_go)
 
 /* --- On the server --- */
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct provisioner_options p = {
         .part = *o, .type = &nfs_subdir_type, .ctx = &export, .name = "test.io/p"
@@ -416,7 +416,8 @@ TEST(nfs_subdir_keeps_what_another_volume_has)
         release(&w, path[0]);
         pass(&w, 1);
         assert_true(is_there(in_export("shared/data")));
-        (void)snprintf(words, sizeof words, "'/srv/nfs/shared' is the path of volume \"pvc-%s\" too", uid[1]);
+        (void)snprintf(words, sizeof words, "'/srv/nfs/shared' is also the path of volume \"pvc-%s\"",
+                       uid[1]);
         ASSERT_EVENT(&w, "Warning", "VolumeFailedDelete", words);
         drop_claim(&w, CLAIMS "/y");
         release(&w, path[1]);

@@ -13,13 +13,12 @@
 #include <sys/mount.h>
 
 #include "host/files.h"
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "host/safe_path.h"
 #include "io/pool.h"
 #include "node/agent.h"
 #include "node/node_int.h"
 #include "plugins/layout.h"
-#include "plugins/reconstruct.h"
 #include "plugins/registry.h"
 
 #define NODE "n1"

@@ -115,7 +115,7 @@ static void assert_nothing_is_left(const char *volume)
     ASSERT_INT(0, mounts_in(bench.root));
     ASSERT_INT(0, loops_below(bench.root, /* detach= */ false));
     (void)snprintf(name, sizeof name, LOCAL "/%s", volume);
-    assert_null(world_find_volume(&bench_agent()->world, name));
+    assert_null(node_world_find_volume(&bench_agent()->world, name));
 }
 
 static void assert_complaint(const char *volume, const char *words)
@@ -134,7 +134,7 @@ static struct node_volume *local_volume(const char *volume)
     char name[512];
 
     (void)snprintf(name, sizeof name, LOCAL "/%s", volume);
-    return world_find_volume(&bench_agent()->world, name);
+    return node_world_find_volume(&bench_agent()->world, name);
 }
 
 /* The state file has the words. */
@@ -274,7 +274,7 @@ TEST(what_cannot_be_mapped_says_why)
                    "or directory",
                    missing);
     ASSERT_EVENT(&bench.w, "Warning", "FailedMapVolume", words);
-    ASSERT_INT(MOUNT_UNCERTAIN, world_find_mount(local_volume("late"), uid)->state);
+    ASSERT_INT(MOUNT_UNCERTAIN, node_world_find_mount(local_volume("late"), uid)->state);
     ASSERT_INT(0, symlink(device, missing));
     pass(10);
     assert_mapped("late", uid, device); /* without the link of the person */
@@ -297,7 +297,7 @@ TEST(mapping_that_failed_half_way_is_undone)
     sh("mkdir -p '%s/x'", pod_link(uid, "b")); /* where the link should be */
     put_local("b", device, "Block", "linux");
     pass(15);
-    ASSERT_INT(MOUNT_UNCERTAIN, world_find_mount(local_volume("b"), uid)->state);
+    ASSERT_INT(MOUNT_UNCERTAIN, node_world_find_mount(local_volume("b"), uid)->state);
     ASSERT_INT(1, mounts_in(global_dir("b")));
     sh("rm -r '%s'", pod_link(uid, "b"));
     delete_pod("p");
@@ -442,7 +442,7 @@ TEST(block_volume_survives_a_restart)
     ASSERT_OK(loop_find(file, after, &err));
     ASSERT_STR(before, after);
     ASSERT_INT(1, mounts_in(bench.root));
-    ASSERT_INT(MOUNT_DONE, world_find_mount(local_volume("b"), uid)->state);
+    ASSERT_INT(MOUNT_DONE, node_world_find_mount(local_volume("b"), uid)->state);
     delete_pod("p");
     pass(3);
     assert_nothing_is_left("b");

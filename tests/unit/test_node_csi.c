@@ -63,8 +63,8 @@ static bool is_calling(void)
     const struct rpc_session *s;
 
     TAILQ_FOREACH(s, &x->sessions, link)
-    if (s->calls_count > 0)
-        return true;
+        if (s->calls_count > 0)
+            return true;
     return x->events_count > 0;
 }
 
@@ -128,12 +128,12 @@ static void put_csi(const char *csi, const char *modes, const char *more)
 
 static struct node_volume *the_volume(void)
 {
-    return world_find_volume(&bench_agent()->world, UNIQUE);
+    return node_world_find_volume(&bench_agent()->world, UNIQUE);
 }
 
 static enum mount_state state_of(const char *uid)
 {
-    const struct node_mount *m = the_volume() ? world_find_mount(the_volume(), uid) : NULL;
+    const struct node_mount *m = the_volume() ? node_world_find_mount(the_volume(), uid) : NULL;
 
     return m ? m->state : MOUNT_NONE;
 }
@@ -578,6 +578,67 @@ TEST(volume_of_a_pod_that_went_meanwhile_is_taken_back)
     assert_false(is_there(global_file("")));
     assert_false(driver_has(&driver, "published", "vol-c"));
     assert_false(driver_has(&driver, "staged", "vol-c"));
+    csi_close();
+}
+
+static void detach_begins(const char *uid)
+{
+    pod_vanishes(uid);
+    ASSERT_SENT(&bench.w.served, 200, "MERGE", NODE_PATH "/status", "{'status':{'volumesAttached':null}}");
+    driver_set(&driver, "fail-NodeUnpublishVolume", "13 busy");
+}
+
+/* Beyond node-31: a controller that has begun to detach waits for the node's word, which must not come while
+ * the volume is mounted. */
+TEST(found_volume_that_is_mounted_stays_in_use)
+{
+    char uid[64];
+
+    csi_open("'attachRequired':true");
+    put_csi("", RWO, "");
+    put_attachment("'attached':true");
+    put_disk_pod("p", "c", uid);
+    pass(2);
+    report_csi_attached();
+    pass(5);
+    ASSERT_INT(MOUNT_DONE, state_of(uid));
+    restart_after(detach_begins, uid);
+    pass(5);
+    ASSERT_THERE(&bench.w, UNIQUE, NODE_PATH, "status/volumesInUse/0");
+    driver_unset(&driver, "fail-NodeUnpublishVolume");
+    PASS_UNTIL(!driver_has(&driver, "staged", "vol-c"));
+    pass(2);
+    ASSERT_THERE(&bench.w, "-", NODE_PATH, "status/volumesInUse/0");
+    csi_close();
+}
+
+static void pending_stage_is_left(const char *uid)
+{
+    pod_vanishes(uid);
+    ASSERT_SENT(&bench.w.served, 200, "MERGE", NODE_PATH "/status", "{'status':{'volumesAttached':null}}");
+    driver_set(&driver, "fail-NodeUnstageVolume", "10 an operation is pending");
+}
+
+/* The same of what a driver may be staging for an agent that is gone: nothing is mounted yet. */
+TEST(found_volume_that_may_be_staged_stays_in_use)
+{
+    char uid[64];
+
+    csi_open("'attachRequired':true");
+    put_csi("", RWO, "");
+    put_attachment("'attached':true");
+    driver_set(&driver, "fail-NodeStageVolume", "4 slow");
+    put_disk_pod("p", "c", uid);
+    pass(2);
+    report_csi_attached();
+    pass(5);
+    assert_false(driver_has(&driver, "staged", "vol-c"));
+    restart_after(pending_stage_is_left, uid);
+    pass(5);
+    ASSERT_THERE(&bench.w, UNIQUE, NODE_PATH, "status/volumesInUse/0");
+    driver_unset(&driver, "fail-NodeUnstageVolume");
+    pass(60);
+    ASSERT_THERE(&bench.w, "-", NODE_PATH, "status/volumesInUse/0");
     csi_close();
 }
 

@@ -8,8 +8,8 @@
 #include <semaphore.h>
 #include <sys/statvfs.h>
 
-#include "node/expand.h"
-#include "node/expand_int.h"
+#include "node/node_expand.h"
+#include "node/node_expand_int.h"
 #include "plugins/builtin.h"
 
 #define CLAIM CLAIMS "/c"
@@ -84,7 +84,7 @@ static struct node_mount *scene(const char *spec, const char *status, bool is_re
     pv = hand_get(KIND_VOLUME, VOLUMES "/pv");
     m = hand_mount(&growing, "test.io/grows/pv", pv, is_read_only);
     m->volume->bytes = GIB;
-    world_set_text(&m->volume->device_mount_path, "/global");
+    node_world_set_text(&m->volume->device_mount_path, "/global");
     (void)object_unref(pv);
     buf_clear(&hand.w.log);
     return m;
@@ -223,6 +223,8 @@ TEST(what_a_failed_call_means)
         { GROWTH_BEGIN, ERR_IO, false, true, TOLD },
         { GROWTH_BEGIN, ERR_IO, true, true, TOLD | INFEASIBLE },
         { GROWTH_BEGIN, ERR_TIMEOUT, true, true, TOLD | INFEASIBLE }, /* a timeout is an end, too */
+        { GROWTH_BEGIN, ERR_UNCERTAIN, false, false, TOLD },
+        { GROWTH_BEGIN, ERR_UNCERTAIN, true, true, TOLD | INFEASIBLE },
         { GROWTH_GO_ON, ERR_INVALID, false, false, TOLD | INFEASIBLE },
         { GROWTH_GO_ON, ERR_BUSY, false, false, TOLD | REFUSED },
         { GROWTH_GO_ON, ERR_BUSY, true, true, TOLD | INFEASIBLE | REFUSED },
@@ -246,8 +248,8 @@ TEST(what_a_failed_call_means)
                                "}")));
         struct growth_plan p = { rows[i].what, quantity_of((int64_t)(2 * GIB), QUANTITY_BINARY_SI) };
         struct growth_failure f = growth_failure(&p, claim_of(c), rows[i].code, rows[i].had_failed);
-        unsigned is = (f.is_over ? OVER : 0) | (f.is_told ? TOLD : 0) | (f.is_infeasible ? INFEASIBLE : 0) |
-                      (f.is_refused ? REFUSED : 0);
+        unsigned is = (f.is_over ? OVER : 0) | (f.is_reported ? TOLD : 0) |
+                      (f.is_infeasible ? INFEASIBLE : 0) | (f.is_refused ? REFUSED : 0);
 
         if (is != rows[i].expected)
             fail_msg("row %zu: %u, expected %u", i, is, rows[i].expected);
@@ -497,8 +499,9 @@ TEST(another_claim_of_that_name_is_left_alone)
     ASSERT_SENT(&hand.w.served, 200, "DELETE", CLAIM, NULL);
     ASSERT_INT(EXPAND_FAILED, grow(m, true));
     ASSERT_INT(ERR_NOT_FOUND, outcome.err.code);
-    ASSERT_STR("cannot begin to grow the volume of claim 'default/c': persistentvolumeclaims \"c\" not found",
-               outcome.err.msg);
+    ASSERT_STR(
+        "cannot start expanding the volume of claim 'default/c': persistentvolumeclaims \"c\" not found",
+        outcome.err.msg);
     ASSERT_SENT(&hand.w.served, 201, "POST", CLAIMS, "{'metadata':{'name':'c'},'spec':{" RWO_2GI "}}");
     ASSERT_INT(EXPAND_NOT_NEEDED, grow(m, true));
     ASSERT_INT(0, script.calls);
@@ -545,9 +548,10 @@ TEST(a_server_that_is_gone_after_the_call)
         hand_pass(60 * NS_PER_S);
         ASSERT_INT(1, outcome.done);
         ASSERT_INT(EXPAND_FAILED, outcome.end);
-        ASSERT_STR(codes[i] ? "no \"luck\""
-                            : "the volume has grown; cannot say so on claim 'default/c': connection reset",
-                   outcome.err.msg);
+        ASSERT_STR(
+            codes[i] ? "no \"luck\""
+                     : "volume expanded, but cannot update the status of claim 'default/c': connection reset",
+            outcome.err.msg);
         ASSERT_INT(GIB, m->volume->bytes);
         hand_close();
     }
@@ -612,7 +616,7 @@ TEST(a_file_system_follows_its_device)
     pv = hand_get(KIND_VOLUME, VOLUMES "/pv");
     m = hand_mount(&local_plugin, "kubernetes.io/local-volume/pv", pv, false);
     m->volume->bytes = 320 * (uint64_t)MIB;
-    world_set_text(&m->volume->device_mount_path, at);
+    node_world_set_text(&m->volume->device_mount_path, at);
     (void)object_unref(pv);
     ASSERT_INT(EXPAND_DONE, grow(m, true));
     assert_int_equal(statvfs(at, &after), 0);

@@ -312,8 +312,8 @@ static void tell_with_failures(const struct story *s)
     static const char *const slots[] = { "set-up", "tear-down", "mount-device", "unmount-device",
                                          "wait",   "grow",      "reconstruct" };
     static const struct slot_failure ends[] = {
-        { NULL, ERR_TIMEOUT, "slow", 1, false, 0 },        { NULL, ERR_TIMEOUT, "slow", 1, true, 0 },
-        { NULL, ERR_CANCELLED, "stopped", 1, true, 0 },    { NULL, ERR_IO, "broken", 1, false, 0 },
+        { NULL, ERR_UNCERTAIN, "slow", 1, false, 0 },      { NULL, ERR_UNCERTAIN, "slow", 1, true, 0 },
+        { NULL, ERR_INCOMPLETE, "stopped", 1, true, 0 },   { NULL, ERR_IO, "broken", 1, false, 0 },
         { NULL, ERR_UNAVAILABLE, "not yet", 1, false, 0 },
     };
     _cleanup_(buf_done_p) struct buf good = BUF_INIT(DUMP_BYTES_MAX);

@@ -19,7 +19,7 @@ static struct hand {
     void (*free_more)(struct agent *a); /* what a test has put into it; NULL for nothing */
 } hand;
 
-static inline int hand_make(const struct part_options *o, void **ret, struct error *e)
+static inline int hand_make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct recorder_options r = { .loop = o->loop,
                                   .clock = o->clock,
@@ -34,7 +34,9 @@ static inline int hand_make(const struct part_options *o, void **ret, struct err
     hand.agent.o.pool = hand.pool;
     hand.agent.env = hand.env;
     rng_init(&hand.agent.rng, 3);
-    world_init(&hand.agent.world);
+    ASSERT_OK(component_api(o, NODE_FIELD_MANAGER, &hand.agent.api, e));
+    hand.agent.api.rng = &hand.agent.rng;
+    node_world_init(&hand.agent.world);
     *ret = &hand.agent;
     return 0;
 }
@@ -50,7 +52,7 @@ static inline void hand_free(void *part)
 
     if (hand.free_more)
         hand.free_more(a);
-    world_done(&a->world);
+    node_world_done(&a->world);
     a->recorder = recorder_free(a->recorder);
     hand.pool = pool_free(hand.pool);
 }
@@ -116,8 +118,8 @@ static inline void hand_close(void)
 static inline struct node_mount *hand_mount(const struct volume_plugin *p, const char *name,
                                             const struct object *volume, bool is_read_only)
 {
-    struct node_volume *v = world_add_volume(&hand.agent.world, name, p);
-    struct node_mount *m = world_add_mount(v, &hand.pod);
+    struct node_volume *v = node_world_add_volume(&hand.agent.world, name, p);
+    struct node_mount *m = node_world_add_mount(v, &hand.pod);
 
     assert_true(held_spec_set(&v->wanted, volume, NULL, is_read_only));
     held_spec_copy(&m->wanted, &v->wanted);

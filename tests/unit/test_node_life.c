@@ -247,7 +247,7 @@ TEST(long_waits_are_told)
     ASSERT_STR("-", condition(&w, PATH("p"), POD_READY_CONDITION, "status"));
     toy_pass(&w, 1);
     ASSERT_CONDITION(&w, PATH("p"), "False", "WaitingForVolumes");
-    ASSERT_STR(WORDS "not there yet", condition(&w, PATH("p"), POD_READY_CONDITION, "message"));
+    ASSERT_STR(WORDS "not ready yet", condition(&w, PATH("p"), POD_READY_CONDITION, "message"));
     toy_pass(&w, 121);
     ASSERT_WARNED(&w, 0, "FailedMount", late);
     ASSERT_INT(0, toy.populated);
@@ -285,16 +285,16 @@ TEST(failures_are_told_at_once)
     p = toy_pod(&w, "p");
     p->errors[p->errors_count++] = strdup("error processing PVC default/c: PVC is not bound");
     p->failures = 1;
-    pod_life_look(p);
+    pod_life_sync(p);
     ASSERT_WARNED(&w, 1, "FailedMount", one);
     ASSERT_CONDITION(&w, PATH("p"), "False", "VolumesFailed");
-    pod_life_look(p);
+    pod_life_sync(p);
     ASSERT_WARNED(&w, 1, "FailedMount", one);
     p->failures = 2;
-    pod_life_look(p);
+    pod_life_sync(p);
     ASSERT_WARNED(&w, 2, "FailedMount", one);
     p->errors[p->errors_count++] = strdup("worse");
-    pod_life_look(p);
+    pod_life_sync(p);
     ASSERT_WARNED(&w, 1, "FailedMount", two);
     assert_asked(&w, "PATCH " PATH("p") "/status\n");
     toy_finish(&w);
@@ -365,10 +365,10 @@ TEST(lookups_in_words)
         p = toy_pod(&w, "p");
         m = toy_bring(p, "data", rows[i].as_block);
         if (rows[i].without_path)
-            world_set_text(&m->path, "");
+            node_world_set_text(&m->path, "");
         else if (strstr(rows[i].text, "create subPath")) /* a volume that is not what it should be */
-            world_set_text(&m->path, in_dir(toy.dir, "nowhere"));
-        pod_life_look(p);
+            node_world_set_text(&m->path, in_dir(toy.dir, "nowhere"));
+        pod_life_sync(p);
         ASSERT_WARNED(&w, 1, "Failed", rows[i].text);
         toy_finish(&w);
     }
@@ -409,7 +409,7 @@ TEST(containers_get_their_volumes)
     (void)toy_bring(p, "cm", false);
     (void)toy_bring(p, "raw", true);
     toy_bring(p, "rawro", true)->spec.spec.is_read_only = true;
-    pod_life_look(p);
+    pod_life_sync(p);
     toy_rest(&w);
     ASSERT_CONDITION(&w, PATH("p"), "True", "VolumesReady");
     text = text_of(toy_path(p->uid, "berth.json"));
@@ -457,7 +457,7 @@ TEST(read_only_by_nature)
     ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/configmap", &plugin, &err));
     plugin_unref(m->volume->plugin);
     m->volume->plugin = plugin_ref(plugin);
-    pod_life_look(p);
+    pod_life_sync(p);
     toy_rest(&w);
     ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")),
                "\"readOnly\": true,\n          \"propagation\": \"private\",\n"
@@ -485,12 +485,11 @@ TEST(expressions)
         { "$(NONE)", NULL, "missing value for \"NONE\"" },
         { "$()", NULL, "missing value for \"\"" },
         { "$(SECRET)", NULL,
-          "no value for \"SECRET\": only values and fields of the pod can be part of a path" },
+          "no value for \"SECRET\": only values and pod fields can be used in subPathExpr" },
         { "$(IP)", NULL, "no value for \"IP\": unsupported fieldPath: status.podIP" },
         { "$(OF_SECRET)", NULL,
-          "no value for \"OF_SECRET\": no value for \"SECRET\": only values and fields of the pod can be "
-          "part "
-          "of a path" },
+          "no value for \"OF_SECRET\": no value for \"SECRET\": only values and pod fields can be used in "
+          "subPathExpr" },
     };
     struct object *o = kind_object(
         KIND_POD,
@@ -887,6 +886,55 @@ TEST(restarts_find_the_hooks_state)
             ASSERT_HAS(text_of(in_dir(toy.dir, "env-teardown")), "VOLUME_DATA=/somewhere\n");
             ASSERT_HAS(text_of(in_dir(toy.dir, "stdin-teardown")), "\"volumes\":["); /* of pod.json */
         }
+        toy_finish(&w);
+    }
+}
+
+/* A refresh that fails takes a volume away: the pod is not started without it. */
+TEST(volumes_lost_while_a_pod_is_prepared)
+{
+    struct node_mount *m;
+    struct node_pod *p;
+    struct parts w;
+
+    begin_with_hook(&w);
+    ASSERT_SENT(&w.served, 201, "POST", PODS, POD("p", DATA));
+    parts_rest(&w);
+    p = toy_pod(&w, "p");
+    ASSERT_INT(POD_STAGE_PREPARE, p->life.stage);
+    m = TAILQ_FIRST(&p->mounts);
+    m->state = MOUNT_UNCERTAIN;
+    toy_rest(&w);
+    ASSERT_STR("-", calls());
+    m->state = MOUNT_DONE;
+    pod_life_sync(p);
+    toy_rest(&w);
+    ASSERT_STR("setup default/p\n", calls());
+    toy_finish(&w);
+}
+
+/* What the hook had started is gone with the machine: it is called again, once; a pod that is gone is torn
+ * down. */
+TEST(reboots_call_the_hook_again)
+{
+    for (unsigned is_gone = 0; is_gone < 2; is_gone++) {
+        struct parts w;
+
+        begin_with_hook(&w);
+        make_pod(&w, POD("p", DATA));
+        ASSERT_STR("setup default/p\n", calls());
+        toy_restart(&w); /* of the agent alone: nothing to do */
+        ASSERT_STR("setup default/p\n", calls());
+        process_kill(&w);
+        assert_int_equal(unlink(in_dir(toy.dir, "calls")), 0);
+        if (is_gone)
+            ASSERT_SENT(&w.served, 200, "DELETE", PATH("p") "?gracePeriodSeconds=0", NULL);
+        toy.boots++;
+        process_start(&w);
+        toy_rest(&w);
+        ASSERT_STR(is_gone ? "teardown default/p\n" : "setup default/p\n", calls());
+        toy_restart(&w);
+        ASSERT_STR(is_gone ? "teardown default/p\n" : "setup default/p\n", calls());
         toy_finish(&w);
     }
 }

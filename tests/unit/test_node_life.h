@@ -12,7 +12,7 @@
 #include "host/sub_path.h"
 #include "io/file.h"
 #include "node/node_int.h"
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 #include "plugins/layout.h"
 #include "plugins/registry.h"
 
@@ -23,6 +23,7 @@ static struct toy {
     struct test_dir *dir;
     char root[TEST_PATH_BYTES * 2];
     const char *hook; /* NULL: none */
+    unsigned boots;   /* of the machine, before this one */
     struct agent *agent;
     struct pool *pool;
     /* What the toy core does. */
@@ -56,7 +57,7 @@ enum volumes_state pod_volumes_state(const struct node_pod *p)
     return toy_has_all(p) ? VOLUMES_READY : toy.otherwise;
 }
 
-void pod_volumes_words(const struct node_pod *p, const char *cause, struct buf *out)
+void pod_write_volumes_state(const struct node_pod *p, const char *cause, struct buf *out)
 {
     (void)p;
     buf_addf(out, "unmounted volumes=[data], unattached volumes=[], failed to process volumes=[]: %s", cause);
@@ -109,7 +110,7 @@ static inline void toy_unmount(struct node_pod *p)
         mount_unwant(m);
         m->state = MOUNT_NONE;
         m->volume->is_held = false;
-        assert_true(world_drop_mount(&p->agent->world, m));
+        assert_true(node_world_drop_mount(&p->agent->world, m));
     }
 }
 
@@ -122,7 +123,7 @@ static inline void toy_free_pod(struct node_pod *p)
         mount_unwant(m);
         m->state = MOUNT_NONE;
         m->volume->is_held = false;
-        (void)world_drop_mount(&p->agent->world, m);
+        (void)node_world_drop_mount(&p->agent->world, m);
     }
     (void)omap_remove(&p->agent->world.pods, /* rank= */ 0, p);
     object_unref(p->object);
@@ -161,7 +162,7 @@ void agent_touch(struct agent *a)
     for (EACH_POD(p, at))
         if (p->life.is_over && !toy.are_held) {
             toy_unmount(p);
-            pod_life_look(p);
+            pod_life_sync(p);
         }
 }
 
@@ -171,7 +172,7 @@ void populate_pod(struct node_pod *p)
     toy.populated++;
 }
 
-void orphans_look(struct orphans *o)
+void orphans_scan(struct orphans *o)
 {
     (void)o;
     toy.orphan_looks++;
@@ -201,8 +202,8 @@ static inline struct node_mount *toy_bring(struct node_pod *p, const char *name,
 
     ASSERT_OK(plugins_by_name(plugins_of_node, "kubernetes.io/empty-dir", &plugin, &err));
     (void)snprintf(unique, sizeof unique, "kubernetes.io/empty-dir/%s-%s", p->uid, name);
-    v = world_add_volume(&p->agent->world, unique, plugin);
-    m = world_add_mount(v, p);
+    v = node_world_add_volume(&p->agent->world, unique, plugin);
+    m = node_world_add_mount(v, p);
     assert_true(held_spec_set(&m->spec, p->object, name, false));
     assert_true(mount_add_name(m, name));
     m->is_wanted = v->is_held = true;
@@ -212,7 +213,7 @@ static inline struct node_mount *toy_bring(struct node_pod *p, const char *name,
                               "kubernetes.io/empty-dir", name, path, &err));
     if (!is_block)
         ASSERT_OK(io_mkdirs(path, 0755, &err));
-    world_set_text(&m->path, path);
+    node_world_set_text(&m->path, path);
     return m;
 }
 
@@ -226,7 +227,7 @@ static inline void toy_bring_all(struct node_pod *p)
         if (!pod_mount_named(p, name))
             (void)toy_bring(p, name, strncmp(name, "raw", 3) == 0);
     }
-    pod_life_look(p);
+    pod_life_sync(p);
 }
 
 /* --- The node's process --- */
@@ -241,7 +242,7 @@ static inline void toy_see(const struct object *o)
     p->is_known = true;
     if (!toy.are_late && !p->life.is_over)
         toy_bring_all(p);
-    pod_life_look(p);
+    pod_life_sync(p);
 }
 
 static inline void toy_on_add(void *ctx, const struct object *o, bool is_initial)
@@ -266,7 +267,7 @@ static inline void toy_on_delete(void *ctx, const struct object *o, bool is_fina
     (void)is_final_unknown;
     if (p) {
         p->is_known = false;
-        pod_life_look(p);
+        pod_life_sync(p);
     }
 }
 
@@ -275,7 +276,7 @@ static inline void toy_look_at_all(void)
     struct omap_cursor at;
 
     for (EACH_POD(p, at))
-        pod_life_look(p);
+        pod_life_sync(p);
 }
 
 static inline void toy_on_synced(void *ctx)
@@ -286,7 +287,7 @@ static inline void toy_on_synced(void *ctx)
     toy_look_at_all();
 }
 
-static inline int toy_make(const struct part_options *o, void **ret, struct error *e)
+static inline int toy_make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct agent *a = calloc(1, sizeof *a);
     struct recorder_options recording = { .loop = o->loop,
@@ -305,9 +306,12 @@ static inline int toy_make(const struct part_options *o, void **ret, struct erro
     toy.agent = a;
     ASSERT_OK(pool_new(o->loop, 2, 64, &toy.pool, e));
     a->o = (struct agent_options){ .part = *o, .pool = toy.pool, .name = NODE, .hook = toy.hook };
+    ASSERT_OK(component_api(o, NODE_FIELD_MANAGER, &a->api, e));
+    a->api.rng = &a->rng;
     (void)snprintf(a->root, sizeof a->root, "%s", toy.root);
+    (void)snprintf(a->boot_id, sizeof a->boot_id, "boot-%u", toy.boots);
     a->env = (struct volume_env){ .root = a->root, .node_name = NODE, .clock = o->clock };
-    world_init(&a->world);
+    node_world_init(&a->world);
     ASSERT_OK(recorder_new(&recording, &a->recorder, e));
     ASSERT_OK(informer_new(&pods, &a->pods, e));
     a->on_pods = (struct informer_handler){ .on_add = toy_on_add,
@@ -361,7 +365,7 @@ static inline void toy_end(void *part)
         informer_remove_handler(&a->on_pods);
     a->pods = informer_free(a->pods);
     a->recorder = recorder_free(a->recorder);
-    world_done(&a->world);
+    node_world_done(&a->world);
     toy.pool = pool_free(toy.pool);
     toy.agent = NULL;
     free(a);

@@ -2,7 +2,7 @@
  * then the pod is not ready. */
 #include "tests/unit/test_node.h"
 
-#include "node/pod_tell.h"
+#include "node/pod_report.h"
 
 #define V_MOUNT "'volumeMounts':[{'name':'v','mountPath':'/v'}]"
 #define PART_MOUNT "'volumeMounts':[{'name':'v','mountPath':'/v','subPath':'part'}]"
@@ -259,7 +259,7 @@ TEST(own_operations_are_no_losses)
 TEST(loss_during_an_operation_is_noticed_afterwards)
 {
     char uid[64];
-    struct operation *op;
+    struct pending_operation *op;
     struct operation_key key;
 
     skip_without_private_mounts();

@@ -1,6 +1,8 @@
 /* From a pod to its volumes and back: what is asked of plugins, in which order, and what people are told. */
 #include "tests/unit/test_node.h"
 
+#include "node/volume_ops.h"
+
 #define V_MOUNT "'volumeMounts':[{'name':'v','mountPath':'/v'}]"
 
 static unsigned requests_of(const char *text)
@@ -81,12 +83,36 @@ TEST(volume_that_is_not_reported_in_use_waits)
     struct told told = { 0 };
     assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
     ASSERT_INT(1, told.count);
-    ASSERT_STR("the node's status to say that it is in use", told.waits_for);
+    ASSERT_STR("the node's status to list it in volumesInUse", told.waits_for);
     assert_false(agent_each_wait(bench_agent(), "nobody", on_wait, &told));
     bench.w.refused = NULL;
     pass(60);
     assert_true(agent_each_wait(bench_agent(), uid, on_wait, &told));
     ASSERT_INT(1, told.count); /* nothing any more */
+    ASSERT_CALLS("wait d\nmount-device d /dev/test\nset-up d p\n");
+    bench_close();
+}
+
+/* node-2: what the Node said of attached volumes does not count any more when volumesInUse was without the
+ * volume since it was asked: the controllers may have had it detached. */
+TEST(answer_from_before_a_withdrawal_is_not_believed)
+{
+    struct node_volume *v;
+    char uid[64];
+
+    disk.is_attachable = disk.has_device = true;
+    bench_open();
+    put_disk("d", "1Gi", "");
+    put_disk_pod("p", "d", uid);
+    pass(5);
+    v = bench_mount("d", uid)->volume;
+    volume_op_verify(bench_agent(), v);
+    assert_false(v->was_withdrawn);
+    v->was_withdrawn = true; /* as by a status without it, while the server is being asked */
+    parts_rest(&bench.w);
+    ASSERT_STR("volumesInUse was without the volume meanwhile", bench_complaint(DISK "/d"));
+    report_attached("d");
+    pass(60);
     ASSERT_CALLS("wait d\nmount-device d /dev/test\nset-up d p\n");
     bench_close();
 }
@@ -216,7 +242,7 @@ TEST(uncertain_device_is_unmounted_when_the_pod_goes)
     disk.is_attachable = disk.has_device = true;
     bench_open();
     put_disk("d", "1Gi", "");
-    disk_fails("mount-device", 1000, ERR_TIMEOUT, "deadline exceeded");
+    disk_fails("mount-device", 1000, ERR_UNCERTAIN, "deadline exceeded");
     put_disk_pod("p", "d", uid);
     report_attached("d");
     pass(1);
@@ -253,7 +279,7 @@ TEST(device_that_failed_for_good_is_not_unmounted)
     pass(5);
     ASSERT_CALLS("");
     ASSERT_GONE(&bench.w, PODS "/p");
-    assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
+    assert_null(node_world_find_volume(&bench_agent()->world, DISK "/d"));
     bench_close();
 }
 
@@ -265,7 +291,7 @@ TEST(uncertain_device_that_then_fails_for_good_is_not_mounted)
     disk.has_device = true;
     bench_open();
     put_disk("d", "1Gi", "");
-    disk_fails("mount-device", 1, ERR_TIMEOUT, "deadline exceeded");
+    disk_fails("mount-device", 1, ERR_UNCERTAIN, "deadline exceeded");
     disk_fails("mount-device", 1000, ERR_IO, "bad superblock");
     put_disk_pod("p", "d", uid);
     pass(3);
@@ -281,10 +307,10 @@ TEST(failures_of_setting_up_leave_their_state)
         enum mount_state state;
     } rows[] = {
         { ERR_IO, ERR_IO, MOUNT_NONE },
-        { ERR_TIMEOUT, ERR_IO, MOUNT_NONE },
-        { ERR_TIMEOUT, ERR_TIMEOUT, MOUNT_UNCERTAIN },
+        { ERR_UNCERTAIN, ERR_IO, MOUNT_NONE },
+        { ERR_UNCERTAIN, ERR_UNCERTAIN, MOUNT_UNCERTAIN },
         { ERR_UNAVAILABLE, ERR_UNAVAILABLE, MOUNT_NONE },
-        { ERR_TIMEOUT, ERR_UNAVAILABLE, MOUNT_UNCERTAIN },
+        { ERR_UNCERTAIN, ERR_UNAVAILABLE, MOUNT_UNCERTAIN },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -330,7 +356,7 @@ TEST(volume_for_one_pod_alone_waits_for_the_other)
     bench_open();
     put_disk("d", "1Gi", "");
     ASSERT_SENT(&bench.w.served, 200, "MERGE", VOLUMES "/d", "{'spec':{'accessModes':['ReadWriteOncePod']}}");
-    disk_fails("set-up", 1, ERR_TIMEOUT, "slow");
+    disk_fails("set-up", 1, ERR_UNCERTAIN, "slow");
     disk_fails("set-up", 3, ERR_UNAVAILABLE, "slow");
     disk.has_device = true;
     put_disk_pod("p", "d", p);

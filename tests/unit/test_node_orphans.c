@@ -36,7 +36,7 @@ static struct bench *bench_new(void)
     k->hold = POD_HOLD_KNOWN;
     k->d = disk_new();
     o.part =
-        (struct part_options){ .loop = k->d->loop, .clock = &k->d->clock.clock, .metrics = k->d->metrics };
+        (struct component_deps){ .loop = k->d->loop, .clock = &k->d->clock.clock, .metrics = k->d->metrics };
     o.pool = k->d->pool;
     o.env = &k->d->b->env;
     ASSERT_OK(orphans_new(&o, &k->orphans, &err));
@@ -242,7 +242,7 @@ TEST(orphans_go_and_held_ones_stay)
 
     IN_PODS(k->d, "mkdir -p a/" EMPTY "/v b c/volumes lost+found .hidden && : > file");
     k->held[0] = "b";
-    orphans_look(k->orphans); /* too early */
+    orphans_scan(k->orphans); /* too early */
     pass(k, 10 * NS_PER_S);
     ASSERT_INT(0, k->asked);
     orphans_start(k->orphans);
@@ -257,8 +257,9 @@ TEST(orphans_go_and_held_ones_stay)
     assert_true(exists(in_pods(k->d, "file")));
     assert_number(k->d, "orphan_pod_cleaned_volumes 2\n");
     assert_number(k->d, "orphan_pod_cleaned_volumes_errors 0\n");
-    assert_logged(k->d, "removed the directory of a pod that is gone pod=a", 1);
-    assert_logged(k->d, "a directory in pods/ stays pod=lost+found reason=\"its name is no pod's uid\"", 1);
+    assert_logged(k->d, "orphaned pod directory removed pod=a", 1);
+    assert_logged(k->d, "orphaned pod directory not removed pod=lost+found reason=\"name is not a pod UID\"",
+                  1);
     assert_logged(k->d, "pod=b", 0);
 }
 
@@ -275,7 +276,7 @@ TEST(what_stays_is_tried_again)
     pass(k, 0);
     assert_number(k->d, "orphan_pod_cleaned_volumes 3\n");
     assert_number(k->d, "orphan_pod_cleaned_volumes_errors 2\n");
-    assert_logged(k->d, "a directory in pods/ stays", 2);
+    assert_logged(k->d, "orphaned pod directory not removed", 2);
     assert_logged(k->d, "pod=a reason=\"orphaned pod \\\"a\\\" found, but failed to rmdir() volume at path",
                   1);
     assert_logged(k->d, "pod=b reason=\"orphaned pod \\\"b\\\" found, but something is still mounted at", 1);
@@ -288,10 +289,10 @@ TEST(what_stays_is_tried_again)
     ASSERT_INT(5, k->asked);
     pass(k, 1);
     ASSERT_INT(7, k->asked);
-    assert_logged(k->d, "a directory in pods/ stays", 2); /* said once */
+    assert_logged(k->d, "orphaned pod directory not removed", 2); /* said once */
     IN_PODS(k->d, "umount b/" EMPTY "/v && echo b > b/" EMPTY "/v/file");
     pass(k, 8 * NS_PER_S);
-    assert_logged(k->d, "a directory in pods/ stays", 3); /* another reason */
+    assert_logged(k->d, "orphaned pod directory not removed", 3); /* another reason */
     IN_PODS(k->d, "rm */" EMPTY "/v/file");
     pass(k, 16 * NS_PER_S);
     assert_number(k->d, "orphan_pod_cleaned_volumes 2\n");
@@ -316,7 +317,7 @@ TEST(volumes_that_may_be_mounted_are_counted)
     assert_false(exists(in_pods(k->d, "b")));
     assert_number(k->d, "orphan_pod_cleaned_volumes 2\n");
     assert_number(k->d, "orphan_pod_cleaned_volumes_errors 1\n");
-    assert_logged(k->d, "a directory in pods/ stays", 0);
+    assert_logged(k->d, "orphaned pod directory not removed", 0);
     k->held[0] = NULL;
     pass(k, 2 * NS_PER_S);
     assert_false(exists(in_pods(k->d, "a")));
@@ -353,7 +354,7 @@ TEST(looks_are_asked_for)
     assert_false(loop_next_timer_ns(k->d->loop, &at));
     k->held[0] = NULL;
     for (unsigned i = 0; i < 100; i++)
-        orphans_look(k->orphans);
+        orphans_scan(k->orphans);
     pass(k, 2 * NS_PER_S - 1); /* not so soon */
     ASSERT_INT(1, k->asked);
     pass(k, 1);
@@ -361,7 +362,7 @@ TEST(looks_are_asked_for)
     assert_false(exists(in_pods(k->d, "a")));
     pass(k, 60 * NS_PER_S);
     IN_PODS(k->d, "mkdir b");
-    orphans_look(k->orphans); /* long after the last: at once */
+    orphans_scan(k->orphans); /* long after the last: at once */
     pass(k, 0);
     assert_false(exists(in_pods(k->d, "b")));
 }
@@ -374,7 +375,7 @@ TEST(a_look_behind_a_look)
     IN_PODS(k->d, "mkdir a");
     orphans_start(k->orphans);
     (void)loop_poll(k->d->loop); /* its job is begun */
-    orphans_look(k->orphans);
+    orphans_scan(k->orphans);
     pass(k, 0);
     IN_PODS(k->d, "mkdir b");
     pass(k, 2 * NS_PER_S);
@@ -389,7 +390,7 @@ TEST(pods_that_cannot_be_listed_are_told)
     orphans_start(k->orphans);
     pass(k, 0);
     ASSERT_INT(0, k->asked);
-    assert_logged(k->d, "cannot look for directories of pods that are gone", 1);
+    assert_logged(k->d, "cannot scan for orphaned pod directories", 1);
     sh("rm '%s/pods' && mkdir -p '%s/pods/a'", k->d->b->root, k->d->b->root);
     pass(k, 2 * NS_PER_S);
     assert_false(exists(in_pods(k->d, "a")));

@@ -1,7 +1,7 @@
 /* Volumes found again after a restart: set up with the real plugins, forgotten, and looked for. */
 #include "tests/unit/test_node_disk.h"
 
-#include "node/reconstruct.h"
+#include "node/reconstruct_int.h"
 #include "plugins/block.h"
 #include "plugins/flex/prober.h"
 
@@ -12,13 +12,13 @@ struct bench {
     struct flex_prober *prober; /* NULL: none */
     struct plugin_registry *plugins;
     struct reconstruct *scan;
-    const struct found *found;
+    const struct node_restored *found;
     unsigned times_done;
     int r;
     struct error e;
 };
 
-static void on_done(void *ctx, const struct found *found, int r, const struct error *e)
+static void on_done(void *ctx, const struct node_restored *found, int r, const struct error *e)
 {
     struct bench *k = ctx;
 
@@ -74,7 +74,7 @@ static void begin_scan(struct bench *k)
     memset(&env, 0, sizeof env);
 }
 
-static const struct found *scan(struct bench *k)
+static const struct node_restored *scan(struct bench *k)
 {
     begin_scan(k);
     disk_rest(k->d);
@@ -90,7 +90,7 @@ static const char *told(struct bench *k)
 
     text[0] = '\0';
     for (size_t i = 0; i < k->found->volumes_count; i++) {
-        const struct found_volume *v = &k->found->volumes[i];
+        const struct restored_volume *v = &k->found->volumes[i];
         const char *device = v->device_mount_path;
 
         assert_true((v->r == 0) == (v->object != NULL));
@@ -106,7 +106,7 @@ static const char *told(struct bench *k)
     return text;
 }
 
-static const struct found_volume *volume_at(const struct bench *k, size_t i)
+static const struct restored_volume *volume_at(const struct bench *k, size_t i)
 {
     assert_true(i < k->found->volumes_count);
     return &k->found->volumes[i];
@@ -133,7 +133,7 @@ static void tear_all_down(struct bench *k)
     const struct volume_env *env = &k->d->b->env;
 
     for (size_t i = 0; i < k->found->volumes_count; i++) {
-        const struct found_volume *v = &k->found->volumes[i];
+        const struct restored_volume *v = &k->found->volumes[i];
         struct block_paths paths;
 
         if (v->is_block) {
@@ -417,9 +417,10 @@ TEST(failures_are_listed_and_counted)
         "u a/b/c v no volume plugin matched name: a/b/c \n"
         "u kubernetes.io/empty-dir ok Pod \n"
         "u kubernetes.io/lost v vol_data.json is missing \n"
-        "u kubernetes.io/mute v plugin 'kubernetes.io/mute' does not know volumes by their directories \n"
+        "u kubernetes.io/mute v plugin 'kubernetes.io/mute' cannot reconstruct volumes from directories \n"
         "u plain v no volume plugin matched name: plain \n"
-        "u kubernetes.io/empty-dir v block plugin 'kubernetes.io/empty-dir' has no block volumes \n",
+        "u kubernetes.io/empty-dir v block plugin 'kubernetes.io/empty-dir' does not support block volumes "
+        "\n",
         told(k));
     assert_null(volume_at(k, 0)->plugin);
     assert_ptr_equal(&lost_plugin, volume_at(k, 2)->plugin);
@@ -467,7 +468,7 @@ TEST(links_and_files_are_no_volumes)
     ASSERT_STR("", told(k));
     ASSERT_INT(2, k->found->pods_count);
     ASSERT_STR("", k->found->pods[1].state.s);
-    assert_logged(k->d, "part of what is on disk is left out", 2); /* both of w */
+    assert_logged(k->d, "skipping unreadable pod directory or volume", 2); /* both of w */
     assert_logged(k->d, "pod 'w': cannot open directory 'volumes'", 1);
     assert_logged(k->d, "pod 'w': cannot open 'berth.json'", 1);
 }
@@ -503,8 +504,8 @@ TEST(state_files_are_read_with_care)
         assert_true(!k->found->pods[i].state_error == (i == 3)); /* an empty one is damaged, too */
     ASSERT_STR("the state file is empty", k->found->pods[1].state_error);
     ASSERT_STR("pod 'huge': 'berth.json' is larger than 16777216 bytes", k->found->pods[4].state_error);
-    assert_logged(k->d, "part of what is on disk is left out", 3);
-    assert_logged(k->d, "pod 'fifo': 'berth.json' is no regular file", 1);
+    assert_logged(k->d, "skipping unreadable pod directory or volume", 3);
+    assert_logged(k->d, "pod 'fifo': 'berth.json' is not a regular file", 1);
     assert_logged(k->d, "pod 'huge': 'berth.json' is larger than 16777216 bytes", 1);
 }
 
@@ -521,7 +522,7 @@ TEST(state_files_have_a_limit_together)
         ASSERT_INT(i < 4 ? 16777216 : 0, k->found->pods[i].state.len);
         assert_true(!k->found->pods[i].state_error == (i != 4));
     }
-    assert_logged(k->d, "pod 'e': the state files of all pods are too large to be kept", 1);
+    assert_logged(k->d, "pod 'e': state files of all pods exceed the size limit", 1);
 }
 
 TEST(too_many_entries_are_left_out)
@@ -538,14 +539,14 @@ TEST(too_many_entries_are_left_out)
     assert_logged(k->d, "pod 'a': directory 'volumes/kubernetes.io~empty-dir' has more than 4096 entries", 1);
 }
 
-TEST(complaints_are_bounded)
+TEST(error_list_are_bounded)
 {
     _cleanup_(bench_free_p) struct bench *k = bench_new(odd_plugins);
 
     IN_PODS(k->d, "for i in $(seq 103); do mkdir $i && ln -s x $i/volumes; done");
     ASSERT_INT(103, scan(k)->pods_count);
-    assert_logged(k->d, "part of what is on disk is left out", 100);
-    assert_logged(k->d, "more of what is on disk is left out directories=3", 1);
+    assert_logged(k->d, "skipping unreadable pod directory or volume", 100);
+    assert_logged(k->d, "skipping more unreadable pod directories or volumes directories=3", 1);
 }
 
 /* As anybody but root: the others are found nevertheless. */
@@ -563,8 +564,30 @@ TEST(a_directory_that_cannot_be_read_is_told)
     assert_int_equal(seteuid(0), 0);
     ASSERT_STR("c kubernetes.io/empty-dir v Pod \n", told(k));
     ASSERT_INT(3, k->found->pods_count);
-    assert_logged(k->d, "cannot open the directory of pod 'a': Permission denied", 1);
+    assert_logged(k->d, "cannot open pod directory 'a': Permission denied", 1);
     assert_logged(k->d, "pod 'b': cannot open directory 'volumes': Permission denied", 1);
+}
+
+TEST(a_disk_that_fails_is_scanned_again)
+{
+    static const struct {
+        int r;
+        const char *path;
+        bool is_again;
+    } rows[] = {
+        { -ERR_IO, "/", true },
+        { -ERR_IO, "/nowhere/at/all", true }, /* the error came first: what else there is was not looked at */
+        { -ERR_IO, "/proc/self/exe", false }, /* no directory */
+        { -ERR_NOT_FOUND, "/nowhere/at/all", false },
+        { -ERR_DENIED, "/", false },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct reconstruct_scan s = { .has_disk_error = false };
+
+        scan_note_failure(&s, AT_FDCWD, rows[i].path, rows[i].r);
+        ASSERT_INT(rows[i].is_again, s.has_disk_error);
+    }
 }
 
 /* --- Its end --- */

@@ -24,6 +24,8 @@ static struct {
     bool attaches_itself;
     const char *root; /* NULL: "/" */
     char told[256];   /* the last list, "a,b"; "-" for never */
+    char sent[256];   /* the same of the last that nobody may rely on more of than it has */
+    unsigned empties; /* so many of those had nothing */
     unsigned tells;
 } agent;
 
@@ -45,14 +47,26 @@ static bool agent_in_use(void *ctx, struct arena *a, struct texts *ret)
     return agent.knows;
 }
 
-static void agent_reported(void *ctx, struct texts names)
+static void keep_list(struct texts names, char ret[static sizeof agent.told])
 {
     _cleanup_(buf_done_p) struct buf list = BUF_INIT(sizeof agent.told - 1);
 
-    (void)ctx;
     for (uint32_t i = 0; i < names.count; i++)
         buf_addf(&list, "%s%s", i ? "," : "", names.items[i]);
-    (void)snprintf(agent.told, sizeof agent.told, "%s", buf_cstr(&list));
+    (void)snprintf(ret, sizeof agent.told, "%s", buf_cstr(&list));
+}
+
+static void agent_withdrawing(void *ctx, struct texts names)
+{
+    (void)ctx;
+    keep_list(names, agent.sent);
+    agent.empties += names.count == 0;
+}
+
+static void agent_reported(void *ctx, struct texts names)
+{
+    (void)ctx;
+    keep_list(names, agent.told);
     agent.tells++;
 }
 
@@ -62,7 +76,7 @@ static int agent_is_ready(void *ctx, struct error *e)
     return agent.trouble ? error_set(e, ERR_UNAVAILABLE, "%s", agent.trouble) : 0;
 }
 
-static int machine_make(const struct part_options *o, void **ret, struct error *e)
+static int machine_make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct informer_options i = { .loop = o->loop,
                                   .client = o->client,
@@ -74,6 +88,7 @@ static int machine_make(const struct part_options *o, void **ret, struct error *
                                       .root = agent.root ? agent.root : "/",
                                       .attaches_itself = agent.attaches_itself,
                                       .in_use = agent_in_use,
+                                      .withdrawing = agent_withdrawing,
                                       .reported = agent_reported,
                                       .is_ready = agent_is_ready };
     struct machine *m = calloc(1, sizeof *m);
@@ -109,9 +124,10 @@ static void machine_free(void *part)
 
 static const struct part_type machine_type = { machine_make, machine_start, machine_free };
 
-static void world_init(struct parts *w)
+static void node_world_init(struct parts *w)
 {
     memset(&agent, 0, sizeof agent);
+    agent.knows = true;
     parts_init(w, &machine_type);
 }
 
@@ -196,7 +212,7 @@ TEST(a_machine_registers_itself)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     assert_true(registration_is_done(registration_of(&w)));
     assert_asked(&w, "GET " NODE "\nPOST /api/v1/nodes\nGET " LEASE "\nPOST " NODE_LEASES "\nGET " NODE
                      "\n" STATUS_PATCH "\n");
@@ -223,7 +239,7 @@ TEST(nodes_and_server_say_the_same_version)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     ASSERT_SENT(&w.served, 200, "GET", "/version", NULL);
     ASSERT_GOT(&w.served, "v1.36.4+berth." BERTH_VERSION, "gitVersion");
     parts_done(&w);
@@ -240,7 +256,7 @@ TEST(nodes_and_server_say_the_same_version)
 /* A world in which the Node is there before the agent. */
 static void world_init_with(struct parts *w, const char *node)
 {
-    world_init(w);
+    node_world_init(w);
     process_kill(w);
     ASSERT_SENT(&w->served, 200, "DELETE", NODE, NULL);
     ASSERT_SENT(&w->served, 201, "POST", "/api/v1/nodes", node);
@@ -279,7 +295,7 @@ TEST(a_node_that_came_meanwhile_is_adopted)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     process_kill(&w);
     ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
     buf_clear(&w.log);
@@ -301,7 +317,7 @@ TEST(a_node_that_attaches_itself_says_so)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     ASSERT_STR("true", meta(&w, "annotations", CONTROLLER_ATTACHES));
     agent.attaches_itself = true;
     restart(&w);
@@ -319,7 +335,7 @@ TEST(a_status_in_which_nothing_changed_is_written_each_five_minutes)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     buf_clear(&w.log);
     parts_pass_ns(&w, 299 * S);
     ASSERT_INT(0, count_asked(&w, STATUS_PATCH));
@@ -375,6 +391,7 @@ TEST(a_machine_that_changed_says_so)
     (void)snprintf(root, sizeof root, "%s/root", dir);
     ASSERT_INT(0, symlink("/proc", root)); /* which has no size */
     memset(&agent, 0, sizeof agent);
+    agent.knows = true;
     agent.root = root;
     parts_init(&w, &machine_type);
     ASSERT_THERE(&w, "0", NODE, STORAGE);
@@ -412,7 +429,7 @@ TEST(a_node_that_is_not_ready_says_why_at_once)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     parts_pass_ns(&w, 60 * S);
     agent.trouble = "the pods are not known yet";
     report(&w);
@@ -437,7 +454,7 @@ TEST(a_report_that_changes_nothing_asks_nothing)
     struct parts w;
     unsigned tells;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     buf_clear(&w.log);
     tells = agent.tells;
@@ -453,7 +470,7 @@ TEST(what_stands_there_already_is_not_written)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, NULL, NULL);
     parts_pass_ns(&w, 200 * S);
     w.is_blind_to[KIND_NODE] = true;
@@ -474,7 +491,7 @@ TEST(what_others_change_is_put_right_after_a_while)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     parts_pass_ns(&w, 60 * S);
     buf_clear(&w.log);
@@ -501,7 +518,7 @@ TEST(two_agents_of_one_name_do_not_race)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     buf_clear(&w.log);
     for (unsigned i = 0; i < 600; i++) {
@@ -534,12 +551,30 @@ TEST(what_is_in_use_stays_until_it_is_known)
     parts_done(&w);
 }
 
+/* A Node that was deleted while the agent was away: made at once it would say that nothing is in use, and the
+ * controllers would have detached what is mounted. */
+TEST(a_node_is_made_when_it_is_known_what_is_in_use)
+{
+    struct parts w;
+
+    node_world_init(&w);
+    use(&w, "p/a", NULL);
+    agent.knows = false;
+    restart(&w);
+    ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
+    parts_pass_ns(&w, 60 * S);
+    ASSERT_SENT(&w.served, 404, "GET", NODE, NULL);
+    use(&w, "p/a", NULL);
+    ASSERT_THERE(&w, "['p/a']", NODE, IN_USE);
+    parts_done(&w);
+}
+
 /* node-28: a restart while the server cannot be reached leaves the list alone. */
 TEST(a_restart_keeps_what_is_in_use)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", "p/b");
     agent.knows = false;
     restart(&w);
@@ -557,7 +592,7 @@ TEST(what_is_in_use_is_told_once_it_is_acknowledged)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, NULL, NULL);
     w.trouble = TROUBLE_REFUSED;
     w.at = w.count + 2; /* the PATCH behind the GET */
@@ -570,13 +605,52 @@ TEST(what_is_in_use_is_told_once_it_is_acknowledged)
     parts_done(&w);
 }
 
+/* What a list leaves out may be detached as soon as the server has the list, and that it has before it
+ * answers, or though no answer comes: the agent hears of it before the list is sent. */
+TEST(what_is_in_use_no_more_is_withdrawn_before_it_is_sent)
+{
+    struct parts w;
+
+    node_world_init(&w);
+    use(&w, "p/a", "p/b");
+    ASSERT_STR("p/a,p/b", agent.sent);
+    w.trouble = TROUBLE_LOST;
+    w.at = w.count + 2; /* the PATCH behind the GET */
+    agent.in_use[1] = NULL;
+    registration_report(registration_of(&w));
+    while (strcmp(agent.sent, "p/a,p/b") == 0) {
+        ASSERT_THERE(&w, "['p/a','p/b']", NODE, IN_USE);
+        (void)loop_poll(w.served.loop);
+    }
+    ASSERT_STR("p/a", agent.sent);
+    ASSERT_STR("p/a,p/b", agent.told);
+    parts_pass_ns(&w, S);
+    ASSERT_STR("p/a", agent.told);
+    parts_done(&w);
+}
+
+TEST(with_the_node_its_list_is_withdrawn)
+{
+    struct parts w;
+
+    node_world_init(&w);
+    use(&w, "p/a", NULL);
+    agent.empties = 0;
+    ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
+    parts_pass_ns(&w, S);
+    ASSERT_INT(1, agent.empties);
+    ASSERT_STR("p/a", agent.sent); /* the new one has it from the beginning */
+    ASSERT_THERE(&w, "['p/a']", NODE, IN_USE);
+    parts_done(&w);
+}
+
 /* A list that changes while it is written: each answer is told as it is, and the last one is the newest. */
 TEST(what_changes_meanwhile_is_written_behind)
 {
     struct parts w;
     unsigned tells;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, NULL, NULL);
     buf_clear(&w.log);
     tells = agent.tells;
@@ -600,7 +674,7 @@ TEST(a_conflict_is_decided_anew)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, NULL, NULL);
     buf_clear(&w.log);
     w.trouble = TROUBLE_CONFLICT;
@@ -620,7 +694,7 @@ TEST(a_node_that_was_deleted_is_registered_again)
     struct parts w;
     char uid[64];
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     (void)snprintf(uid, sizeof uid, "%s", got(&w.served, "metadata/uid"));
     agent.tells = 0;
@@ -643,7 +717,7 @@ TEST(a_node_that_is_made_anew_says_what_is_in_use)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     w.refused = "PATCH /api/v1/nodes";
     ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
@@ -657,7 +731,7 @@ TEST(a_node_that_was_replaced_unseen_is_adopted)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, "p/a", NULL);
     w.is_blind_to[KIND_NODE] = true;
     ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
@@ -675,7 +749,7 @@ TEST(a_node_that_went_unseen_is_made_again)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     w.is_blind_to[KIND_NODE] = true;
     ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
     use(&w, "p/b", NULL);
@@ -692,7 +766,7 @@ TEST(the_lease_is_renewed_each_ten_seconds)
     struct parts w;
     char uid[64];
 
-    world_init(&w);
+    node_world_init(&w);
     buf_clear(&w.log);
     ASSERT_SENT(&w.served, 200, "GET", NODE, NULL);
     (void)snprintf(uid, sizeof uid, "%s", got(&w.served, "metadata/uid"));
@@ -715,7 +789,7 @@ TEST(a_lease_that_others_took_is_taken_back)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     ASSERT_SENT(&w.served, 200, "MERGE", LEASE,
                 "{'metadata':{'ownerReferences':null},'spec':{'holderIdentity':'thief','leaseDurationSeconds'"
                 ":3600}}");
@@ -732,7 +806,7 @@ TEST(a_lease_that_went_is_made_again)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     ASSERT_SENT(&w.served, 200, "DELETE", LEASE, NULL);
     buf_clear(&w.log);
     parts_pass_ns(&w, 10 * S);
@@ -745,7 +819,7 @@ TEST(a_lease_from_before_is_taken_over)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     restart(&w);
     parts_rest(&w);
     ASSERT_INT(1, count_asked(&w, "GET " LEASE));
@@ -759,7 +833,7 @@ TEST(a_race_for_the_lease_ends)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     buf_clear(&w.log);
     w.trouble = TROUBLE_CONFLICT;
     manual_clock_advance(&w.served.clock, 10 * S);
@@ -782,7 +856,7 @@ TEST(the_leases_namespace_is_made)
 {
     struct parts w;
 
-    world_init(&w);
+    node_world_init(&w);
     ASSERT_SENT(&w.served, 200, "DELETE", LEASE, NULL);
     buf_clear(&w.log);
     w.trouble = TROUBLE_REFUSED;
@@ -832,6 +906,7 @@ TEST(every_request_may_go_wrong)
             if (trouble == TROUBLE_UNREADABLE)
                 continue; /* of lists, and there are none */
             memset(&agent, 0, sizeof agent);
+            agent.knows = true;
             parts_init(&w, &machine_type);
             w.trouble = (enum trouble)trouble;
             w.at = trouble == TROUBLE_NONE ? 0 : w.count + at;
@@ -861,7 +936,7 @@ TEST(a_failure_is_logged_once)
     struct logger logger = { .level = LOG_LEVEL_INFO, .sink = keep_line };
     unsigned tries = 0;
 
-    world_init(&w);
+    node_world_init(&w);
     use(&w, NULL, NULL);
     logger.clock = &w.served.clock.clock;
     log_install(&logger);
@@ -877,7 +952,7 @@ TEST(a_failure_is_logged_once)
     log_install(NULL);
     assert_in_range(tries, 5, 10); /* 200, 400, 800, … ms apart */
     ASSERT_INT(1, lines);
-    assert_non_null(strstr(last_line, "node's status not written node=n1 error=\"connection reset\""));
+    assert_non_null(strstr(last_line, "cannot write node status node=n1 error=\"connection reset\""));
     log_install(&logger);
     w.at = 0;
     parts_pass_ns(&w, 10 * S);
@@ -897,6 +972,7 @@ TEST(a_nodes_identity_may_do_all_of_it)
     struct parts w;
 
     memset(&agent, 0, sizeof agent);
+    agent.knows = true;
     parts_init_as(&w, &machine_type, &node);
     ASSERT_STR("n1", meta(&w, "labels", "kubernetes.io/hostname"));
     use(&w, "p/a", NULL);
@@ -923,6 +999,7 @@ TEST(a_namespace_that_may_not_be_made_is_waited_for)
     struct parts w;
 
     memset(&agent, 0, sizeof agent);
+    agent.knows = true;
     parts_init_as(&w, &machine_type, &node);
     ASSERT_SENT(&w.served, 200, "DELETE", LEASE, NULL);
     buf_clear(&w.log);
@@ -945,9 +1022,9 @@ TEST(it_goes_at_any_moment)
         struct parts w;
 
         memset(&agent, 0, sizeof agent);
+        agent.knows = true;
         parts_init(&w, &machine_type);
         ASSERT_SENT(&w.served, 200, "DELETE", NODE, NULL);
-        agent.knows = true;
         agent.in_use[0] = "p/a";
         registration_report(registration_of(&w));
         for (unsigned i = 0; i < turns; i++)
@@ -962,13 +1039,13 @@ TEST(a_root_that_is_not_there_is_refused)
     struct registration *r = NULL;
     struct parts w;
 
-    world_init(&w);
-    o.part = (struct part_options){ .loop = w.served.loop, .clock = &w.served.clock.clock };
+    node_world_init(&w);
+    o.part = (struct component_deps){ .loop = w.served.loop, .clock = &w.served.clock.clock };
     o.pool = pool_of(&w);
     ASSERT_ERR(ERR_NOT_FOUND, registration_new(&o, &r, &err));
     assert_null(r);
     ASSERT_STR(
-        "cannot tell what this machine is: cannot examine the file system of '/nowhere/at/all': No such "
+        "cannot read machine information: cannot examine the file system of '/nowhere/at/all': No such "
         "file or directory",
         err.msg);
     parts_done(&w);

@@ -168,6 +168,24 @@ TEST(ending_pod_keeps_its_volumes_while_something_runs)
     bench_close();
 }
 
+/* One that could not be reconstructed goes under no pod either; it is told to when its pod is over. */
+TEST(ending_pod_keeps_what_cannot_be_reconstructed_while_something_runs)
+{
+    char uid[64];
+
+    mount_one(uid);
+    disk_fails("reconstruct", 1000, ERR_NOT_FOUND, "no data file");
+    restart_after(pod_ends_with_containers);
+    pass(60);
+    ASSERT_CALLS("reconstruct d\n");
+    ASSERT_SENT(&bench.w.served, 200, "MERGE", PODS "/p/status",
+                "{'status':{'containerStatuses':[{'name':'c','image':'i','imageID':'','ready':false,"
+                "'restartCount':0,'state':{'terminated':{'exitCode':0}}}]}}");
+    pass(2);
+    ASSERT_CALLS("tear-down d\n");
+    bench_close();
+}
+
 static void pod_is_deleted(void)
 {
     ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
@@ -254,7 +272,7 @@ TEST(device_without_a_pod_is_unmounted)
     mount_one(uid);
     lose_pod(uid);
     ASSERT_CALLS("reconstruct d\nunmount-device d\n");
-    assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
+    assert_null(node_world_find_volume(&bench_agent()->world, DISK "/d"));
     bench_close();
 }
 

@@ -1,5 +1,5 @@
 /* What nodes may write, and in which words they are refused. */
-#include "tests/unit/test_facts.h"
+#include "tests/unit/test_access_lookup.h"
 
 #include "apiserver/node_restriction.h"
 #include "apiserver/user.h"
@@ -30,7 +30,7 @@ static json_ref parse_now(struct json *d, const struct write *x)
 }
 
 /* The refusal, "" for none. */
-static const char *judge_as(const struct user *u, const struct write *x)
+static const char *filter_as(const struct user *u, const struct write *x)
 {
     _cleanup_(json_done_p) struct json d;
     _cleanup_(object_unref_p) struct object *old = x->old ? kind_object(x->kind, x->old) : NULL;
@@ -57,7 +57,7 @@ static const char *judge_as(const struct user *u, const struct write *x)
 }
 
 #define ASSERT_JUDGED(expected, ...) \
-    ASSERT_STR(expected, judge_as(&node_user, &(const struct write){ __VA_ARGS__ }))
+    ASSERT_STR(expected, filter_as(&node_user, &(const struct write){ __VA_ARGS__ }))
 
 static const char n1[] = "{'metadata':{'name':'n1'}}";
 static const char n2[] = "{'metadata':{'name':'n2'}}";
@@ -69,8 +69,8 @@ TEST(others_are_not_concerned)
     const struct user odd = { "system:node:n1", "", masters, NULL };
     const struct write x = { KIND_NODE, "patch", "", "", "n2", n2, n2 };
 
-    ASSERT_STR("", judge_as(&admin, &x));
-    ASSERT_STR("", judge_as(&odd, &x));
+    ASSERT_STR("", filter_as(&admin, &x));
+    ASSERT_STR("", filter_as(&odd, &x));
 }
 
 TEST(apiserver_84_own_node_only)

@@ -19,7 +19,7 @@ struct bench {
     struct pool *pool;
     struct plugin_registry *plugins;
     struct reconstruct *scan;
-    const struct found *found;
+    const struct node_restored *found;
     struct logger logger;
     struct buf log;
 };
@@ -64,7 +64,7 @@ static struct bench *bench_free(struct bench *k)
 }
 DEFINE_CLEANUP(struct bench, bench_free)
 
-static void on_done(void *ctx, const struct found *found, int r, const struct error *e)
+static void on_done(void *ctx, const struct node_restored *found, int r, const struct error *e)
 {
     struct bench *k = ctx;
 
@@ -97,7 +97,7 @@ static const char *scan(struct bench *k)
     assert_non_null(k->found);
     text[0] = '\0';
     for (size_t i = 0; i < k->found->volumes_count; i++) {
-        const struct found_volume *v = &k->found->volumes[i];
+        const struct restored_volume *v = &k->found->volumes[i];
         const char *device = v->device_mount_path;
 
         if (strcmp(device, k->x->device_path) == 0)
@@ -179,7 +179,7 @@ TEST(a_damaged_data_file_is_told)
     assert_non_null(strstr(scan(k), "vol_data.json"));
     assert_null(k->found->volumes[0].object);
     sh("echo '{\"driverName\":\"test.csi\",\"volumeHandle\":\"vol-2\"}' > '%s'", file);
-    assert_non_null(strstr(scan(k), "has the data file of volume 'vol-2' of driver 'test.csi'"));
+    assert_non_null(strstr(scan(k), "belongs to volume 'vol-2' of driver 'test.csi'"));
     assert_null(k->found->volumes[0].object);
 }
 

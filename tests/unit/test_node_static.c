@@ -35,7 +35,7 @@ static void on_synced(void *ctx)
     static_pods_start(p->statics);
 }
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct part *p = calloc(1, sizeof *p);
     struct informer_options pods = { .loop = o->loop,
@@ -151,7 +151,7 @@ TEST(manifests_become_pods_of_this_node)
         "spec:\n  nodeName: elsewhere\n  later: {kept: true}\n  containers:\n  - name: c\n    image: i\n"
         "status: {phase: Running}\n";
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(1 << 20);
-    struct manifest m = { 0 }, again = { 0 };
+    struct pod_manifest m = { 0 }, again = { 0 };
 
     ASSERT_OK(manifest_read(&a, "web.yaml", str_of(text), NODE, &m, &err));
     ASSERT_STR("shop", m.ns);
@@ -187,11 +187,11 @@ TEST(manifests_that_are_refused)
         const char *text, *words;
     } rows[] = {
         { "", "" },
-        { "[1, 2]", "it is no object" },
+        { "[1, 2]", "manifest is not a JSON or YAML object" },
         { "{", "" },
-        { "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "it is no Pod of v1" },
-        { "apiVersion: v2\nkind: Pod\nmetadata: {name: s}\n", "it is no Pod of v1" },
-        { "apiVersion: v1\nkind: Pod\nmetadata: {generateName: s}\n", "its pod has no name" },
+        { "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n", "manifest is not a v1 Pod" },
+        { "apiVersion: v2\nkind: Pod\nmetadata: {name: s}\n", "manifest is not a v1 Pod" },
+        { "apiVersion: v1\nkind: Pod\nmetadata: {generateName: s}\n", "pod has no metadata.name" },
         { YAML("a", "i") "---\n" YAML("b", "i"), "" },
         { "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: 5}\n", "" },
         { "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n",
@@ -201,7 +201,7 @@ TEST(manifests_that_are_refused)
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(1 << 20);
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct manifest m = { 0 };
+        struct pod_manifest m = { 0 };
         int r = manifest_read(&a, "f", str_of(rows[i].text), NODE, &m, &err);
 
         if (r >= 0 || strncmp(err.msg, rows[i].words, strlen(rows[i].words)) != 0)

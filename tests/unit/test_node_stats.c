@@ -80,7 +80,7 @@ static struct node_mount *mount_of(const struct volume_plugin *p, const char *na
     pv = hand_decode(KIND_VOLUME, str_of(kind_row(text)));
     (void)snprintf(text, sizeof text, "%s/%s", p->name, name);
     m = hand_mount(p, text, pv, false);
-    world_set_text(&m->path, "/at");
+    node_world_set_text(&m->path, "/at");
     (void)object_unref(pv);
     return m;
 }
@@ -91,7 +91,7 @@ static void unmount(struct node_mount *m)
     mount_unwant(m);
     m->state = MOUNT_NONE;
     m->volume->is_held = false;
-    assert_true(world_drop_mount(&hand.agent.world, m));
+    assert_true(node_world_drop_mount(&hand.agent.world, m));
 }
 
 static const char *json(void)
@@ -225,9 +225,9 @@ TEST(a_claim_has_its_series_once)
     open_scene();
     TAILQ_INIT(&other.mounts);
     first = mount_of(&counts, "db");
-    second = world_add_mount(first->volume, &other);
+    second = node_world_add_mount(first->volume, &other);
     held_spec_copy(&second->spec, &first->spec);
-    world_set_text(&second->path, "/at");
+    node_world_set_text(&second->path, "/at");
     second->state = MOUNT_DONE;
     (void)mount_of(&counts, "a");
     hand_pass(ROUND_NS);
@@ -336,7 +336,7 @@ TEST(block_volumes_have_a_size)
     open_scene();
     m = mount_of(&raw, "disk");
     m->was_block = true;
-    world_set_text(&m->path, device);
+    node_world_set_text(&m->path, device);
     hand_pass(ROUND_NS);
     assert_true(has_series("kubelet_volume_stats_capacity_bytes" OF("disk") "3145728\n"));
     assert_false(has_series("kubelet_volume_stats_used_bytes"));

@@ -9,7 +9,7 @@
 #define GIB (UINT64_C(1) << 30)
 #define NOW_S INT64_C(1700000000)
 
-static const struct node_facts facts = {
+static const struct machine_info facts = {
     .system = { .kernel = "6.1.0",
                 .architecture = "amd64",
                 .os_image = "Some \"Linux\"",
@@ -24,9 +24,9 @@ static const struct node_facts facts = {
     .storage_bytes = 100 * GIB,
 };
 
-static struct node_wish wish_of(const char *name)
+static struct desired_node desired_of(const char *name)
 {
-    return (struct node_wish){ .name = name, .facts = &facts, .now = { .seconds = NOW_S } };
+    return (struct desired_node){ .name = name, .facts = &facts, .now = { .seconds = NOW_S } };
 }
 
 static struct object *node_from(const char *text)
@@ -42,7 +42,7 @@ static struct object *node_from(const char *text)
 }
 
 /* The patch against this Node, with ' for ". */
-static const char *patch_of(const struct node_wish *w, const char *node)
+static const char *patch_of(const struct desired_node *w, const char *node)
 {
     static struct buf out = { .len_max = (size_t)1 << 20 };
     _cleanup_(object_unref_p) struct object *o = node_from(node);
@@ -61,7 +61,7 @@ static const char *patch_of(const struct node_wish *w, const char *node)
 #define TRANSITION "'lastTransitionTime':'2023-11-14T22:13:20Z'"
 #define PRESSURE(type, transition, reason, words)                                                      \
     "{'type':'" type "','status':'False'," HEARTBEAT "," transition "'reason':'" reason "','message':" \
-    "'berth knows of no " words " pressure'},"
+    "'berth does not measure " words " pressure'},"
 #define PRESSURES(transition)                                                      \
     PRESSURE("MemoryPressure", transition, "KubeletHasSufficientMemory", "memory") \
     PRESSURE("DiskPressure", transition, "KubeletHasNoDiskPressure", "disk")       \
@@ -83,19 +83,19 @@ static const char *patch_of(const struct node_wish *w, const char *node)
     "'nodeInfo':{'machineID':'m1','systemUUID':'s1','bootID':'b1','kernelVersion':'6.1.0','osImage':'Some " \
     "\\'Linux\\'','containerRuntimeVersion':'berth://" BERTH_VERSION                                        \
     "','kubeletVersion':'v1.36.4+berth." BERTH_VERSION "','operatingSystem':'linux','architecture':'amd64'}"
-#define RIGHT_CONDITIONS                                                                               \
-    "'conditions':[{'type':'MemoryPressure','status':'False','reason':'KubeletHasSufficientMemory',"   \
-    "'message':'berth knows of no memory pressure'},{'type':'DiskPressure','status':'False','reason':" \
-    "'KubeletHasNoDiskPressure','message':'berth knows of no disk pressure'},{'type':'PIDPressure',"   \
-    "'status':'False','reason':'KubeletHasSufficientPID','message':'berth knows of no PID pressure'}," \
-    "{'type':'Ready','status':'True','reason':'KubeletReady','message':'berth is posting ready "       \
+#define RIGHT_CONDITIONS                                                                                    \
+    "'conditions':[{'type':'MemoryPressure','status':'False','reason':'KubeletHasSufficientMemory',"        \
+    "'message':'berth does not measure memory pressure'},{'type':'DiskPressure','status':'False','reason':" \
+    "'KubeletHasNoDiskPressure','message':'berth does not measure disk pressure'},{'type':'PIDPressure',"   \
+    "'status':'False','reason':'KubeletHasSufficientPID','message':'berth does not measure PID pressure'}," \
+    "{'type':'Ready','status':'True','reason':'KubeletReady','message':'berth is posting ready "            \
     "status'}]"
 #define RIGHT(more) \
     "{" META ",'status':{" RIGHT_CONDITIONS "," ADDRESSES "," CAPACITY "," ALLOCATABLE "," INFO more "}}"
 
 TEST(a_new_nodes_status_is_written_whole)
 {
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
     ASSERT_STR(
         BEFORE PRESSURES(TRANSITION ",") READY(
@@ -109,7 +109,7 @@ TEST(a_new_nodes_status_is_written_whole)
 TEST(a_heartbeat_says_nothing_else)
 {
     static const char *const in_use[] = { "p/a", "p/b" };
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
     struct texts names = { in_use, 2 };
 
     ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, RIGHT("")));
@@ -121,7 +121,7 @@ TEST(a_heartbeat_says_nothing_else)
 TEST(an_agent_without_the_right_to_mount_has_a_condition)
 {
     static const char was[] = "{" META ",'status':{" RIGHT_CONDITIONS "}}";
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
     char now[4096];
     _cleanup_(object_unref_p) struct object *without = node_from(was), *with = NULL;
 
@@ -130,11 +130,11 @@ TEST(an_agent_without_the_right_to_mount_has_a_condition)
                    "'MountNotPermitted','message':'not root'}]}}",
                    (int)(strlen(was) - 3), was);
     with = node_from(now);
-    assert_true(node_state_is_right(&w, node_of(without)));
-    assert_false(node_state_is_right(&w, node_of(with)));
+    assert_true(node_state_is_current(&w, node_of(without)));
+    assert_false(node_state_is_current(&w, node_of(with)));
     w.cannot_mount = "not root";
-    assert_false(node_state_is_right(&w, node_of(without)));
-    assert_true(node_state_is_right(&w, node_of(with)));
+    assert_false(node_state_is_current(&w, node_of(without)));
+    assert_true(node_state_is_current(&w, node_of(with)));
 }
 
 #define UNKNOWN(status, transition, reason, message)                                             \
@@ -145,7 +145,7 @@ TEST(an_agent_without_the_right_to_mount_has_a_condition)
 TEST(unknown_mounts_have_a_condition)
 {
     static const char was[] = "{" META ",'status':{" RIGHT_CONDITIONS "}}";
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
     char now[4096], expected[8192];
     _cleanup_(object_unref_p) struct object *without = node_from(was), *with = NULL;
 
@@ -154,17 +154,17 @@ TEST(unknown_mounts_have_a_condition)
                    "'UnknownMounts','message':'/x'}]}}",
                    (int)(strlen(was) - 3), was);
     with = node_from(now);
-    assert_true(node_state_is_right(&w, node_of(without)));
-    assert_true(node_state_is_right(&w, node_of(with))); /* not known yet: it stays */
+    assert_true(node_state_is_current(&w, node_of(without)));
+    assert_true(node_state_is_current(&w, node_of(with))); /* not known yet: it stays */
     w.unknown_mounts = "";
-    assert_true(node_state_is_right(&w, node_of(without)));
-    assert_false(node_state_is_right(&w, node_of(with)));
+    assert_true(node_state_is_current(&w, node_of(without)));
+    assert_false(node_state_is_current(&w, node_of(with)));
     (void)snprintf(expected, sizeof expected, "%.*s%s", (int)sizeof CONDITIONS_NOW - 2, CONDITIONS_NOW,
                    UNKNOWN("False", TRANSITION ",", "NoUnknownMounts", "all mounts belong to known volumes"));
     assert_non_null(strstr(patch_of(&w, now), expected));
     w.unknown_mounts = "/x";
-    assert_false(node_state_is_right(&w, node_of(without)));
-    assert_true(node_state_is_right(&w, node_of(with)));
+    assert_false(node_state_is_current(&w, node_of(without)));
+    assert_true(node_state_is_current(&w, node_of(with)));
     (void)snprintf(expected, sizeof expected, "%.*s%s", (int)sizeof CONDITIONS_NOW - 2, CONDITIONS_NOW,
                    UNKNOWN("True", TRANSITION ",", "UnknownMounts", "/x"));
     assert_non_null(strstr(patch_of(&w, was), expected));
@@ -173,7 +173,7 @@ TEST(unknown_mounts_have_a_condition)
 TEST(what_is_in_use_is_written_when_it_is_known_and_differs)
 {
     static const char *const in_use[] = { "p/a", "p/b" };
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
     struct texts names = { in_use, 2 }, none = { 0 };
 
     /* Not known: whatever stands there stays. */
@@ -189,9 +189,9 @@ TEST(what_is_in_use_is_written_when_it_is_known_and_differs)
 
 TEST(a_node_in_trouble_is_not_ready)
 {
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
-    w.trouble = "the pods are not known";
+    w.not_ready_reason = "the pods are not known";
     ASSERT_STR(BEFORE PRESSURES("") "{'type':'Ready','status':'False'," HEARTBEAT "," TRANSITION
                                     ",'reason':'KubeletNotReady','message':'the pods are not known'}]}}",
                patch_of(&w, RIGHT("")));
@@ -199,7 +199,7 @@ TEST(a_node_in_trouble_is_not_ready)
 
 TEST(pages_of_a_size_that_is_no_more_go)
 {
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
     ASSERT_STR(BEFORE CONDITIONS_NOW
                ",'capacity':{'cpu':'4','ephemeral-storage':'100Gi','hugepages-2Mi':'512Mi','hugepages-1Gi':"
@@ -222,7 +222,7 @@ TEST(limits_of_volumes_are_the_plugins)
 {
     struct amount limit = { "attachable-volumes-flex-acme_disk", quantity_of(8, QUANTITY_DECIMAL_SI) };
     struct amounts some = { &limit, 1 }, none = { NULL, 0 };
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
     w.limits = &some;
     ASSERT_STR(BEFORE CONDITIONS_NOW ",'capacity':{" AMOUNTS(
@@ -276,26 +276,26 @@ TEST(what_is_right_and_what_is_not)
           "," ADDRESSES ",'nodeInfo':{'machineID':'m1'}}}",
           true, false },
     };
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
     w.in_use = &names;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(object_unref_p) struct object *o = node_from(rows[i].node);
 
-        if (node_state_is_right(&w, node_of(o)) != rows[i].state_is_right ||
-            node_facts_are_right(&w, node_of(o)) != rows[i].facts_are_right)
+        if (node_state_is_current(&w, node_of(o)) != rows[i].state_is_right ||
+            node_info_is_current(&w, node_of(o)) != rows[i].facts_are_right)
             fail_msg("%zu: %s", i, rows[i].node);
     }
 }
 
 /* --- Labels and annotations --- */
 
-static const char *meta_patch_of(const struct node_wish *w, const char *node)
+static const char *meta_patch_of(const struct desired_node *w, const char *node)
 {
     static struct buf out = { .len_max = (size_t)1 << 20 };
     _cleanup_(object_unref_p) struct object *o = node_from(node);
 
-    if (node_meta_is_right(w, o))
+    if (node_meta_is_current(w, o))
         return "right";
     buf_clear(&out);
     ASSERT_OK(node_write_meta_patch(w, o, &out, &err));
@@ -314,7 +314,7 @@ static const char *meta_patch_of(const struct node_wish *w, const char *node)
 
 TEST(only_labels_that_differ_are_written)
 {
-    struct node_wish ours = wish_of("n1"), own = wish_of("n1");
+    struct desired_node ours = desired_of("n1"), own = desired_of("n1");
 
     own.attaches_itself = true;
     ASSERT_STR("right", meta_patch_of(&ours, SEEN LABELS("n1") ",'more':'x'}," ATTACHED "}}"));
@@ -333,7 +333,7 @@ TEST(a_name_too_long_for_a_label_is_cut)
 {
     static const char name[] = "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij1.-xyz";
     _cleanup_(buf_done_p) struct buf out = BUF_INIT((size_t)1 << 20);
-    struct node_wish w = wish_of(name);
+    struct desired_node w = desired_of(name);
 
     node_write_new(&w, &out);
     assert_non_null(strstr(buf_cstr(&out),
@@ -347,7 +347,7 @@ TEST(a_name_too_long_for_a_label_is_cut)
 TEST(a_new_node)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT((size_t)1 << 20);
-    struct node_wish w = wish_of("n1");
+    struct desired_node w = desired_of("n1");
 
     node_write_new(&w, &out);
     ASSERT_STR(

@@ -306,7 +306,7 @@ TEST(full_pool_changes_nothing)
     bench_open();
     ASSERT_INT(0, sem_init(&gate, 0, 0));
     put_disk("d", "1Gi", "");
-    disk_fails("set-up", 1, ERR_TIMEOUT, "slow");
+    disk_fails("set-up", 1, ERR_UNCERTAIN, "slow");
     put_disk_pod("p", "d", uid);
     pass(0);
     ASSERT_INT(MOUNT_UNCERTAIN, bench_mount("d", uid)->state);
@@ -330,15 +330,15 @@ TEST(node_detaches_what_it_may_have_attached)
     bench.o.attaches_itself = true;
     bench_open();
     put_disk("d", "1Gi", "");
-    disk_fails("attach", 1000, ERR_TIMEOUT, "slow");
+    disk_fails("attach", 1000, ERR_UNCERTAIN, "slow");
     put_disk_pod("p", "d", NULL);
     pass(1);
-    ASSERT_INT(ATTACH_UNCERTAIN, world_find_volume(&bench_agent()->world, DISK "/d")->attach);
+    ASSERT_INT(ATTACH_UNCERTAIN, node_world_find_volume(&bench_agent()->world, DISK "/d")->attach);
     buf_clear(&disk.log);
     ASSERT_SENT(&bench.w.served, 200, "DELETE", PODS "/p", NULL);
     pass(2);
     ASSERT_CALLS("detach d\n");
-    assert_null(world_find_volume(&bench_agent()->world, DISK "/d"));
+    assert_null(node_world_find_volume(&bench_agent()->world, DISK "/d"));
     ASSERT_GONE(&bench.w, PODS "/p");
     bench_close();
 }

@@ -6,14 +6,14 @@
 
 /* --- Records --- */
 
-static struct world world;
+static struct node_world world;
 static struct node_pod pods[3];
 
 static void world_open(void)
 {
     static const char *const uids[] = { "b", "a", "c" };
 
-    world_init(&world);
+    node_world_init(&world);
     memset(pods, 0, sizeof pods);
     for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
         pods[i].uid = strdup(uids[i]);
@@ -23,14 +23,14 @@ static void world_open(void)
 
 static void world_close(void)
 {
-    world_done(&world);
+    node_world_done(&world);
     for (size_t i = 0; i < ARRAY_LEN(pods); i++)
         free(pods[i].uid);
 }
 
 static struct node_volume *add(const char *name)
 {
-    struct node_volume *v = world_add_volume(&world, name, &disk_plugin);
+    struct node_volume *v = node_world_add_volume(&world, name, &disk_plugin);
 
     assert_non_null(v);
     return v;
@@ -48,9 +48,9 @@ TEST(volumes_are_in_the_order_of_their_names)
     for (const struct node_volume *v = omap_first(&world.volumes, &at); v; v = omap_next(&at))
         buf_addf(&order, "%s ", v->name);
     ASSERT_STR("a/z p/a p/m p/z q/b ", buf_cstr(&order));
-    assert_ptr_equal(add("p/m"), world_find_volume(&world, "p/m")); /* there is one of each */
+    assert_ptr_equal(add("p/m"), node_world_find_volume(&world, "p/m")); /* there is one of each */
     ASSERT_INT(5, world.volumes.count);
-    assert_null(world_find_volume(&world, "p/"));
+    assert_null(node_world_find_volume(&world, "p/"));
     buf_done(&order);
     world_close();
 }
@@ -62,7 +62,7 @@ TEST(new_records_hold_nothing)
 
     world_open();
     v = add("p/v");
-    m = world_add_mount(v, &pods[0]);
+    m = node_world_add_mount(v, &pods[0]);
     assert_false(v->is_held || v->is_found || v->is_reported || v->wanted.holder || v->spec.holder);
     ASSERT_INT(MOUNT_NONE, v->device);
     ASSERT_STR("", v->device_path);
@@ -72,7 +72,7 @@ TEST(new_records_hold_nothing)
     ASSERT_INT(-1, m->group);
     ASSERT_INT(-1, m->held_group);
     ASSERT_STR("", m->path);
-    assert_ptr_equal(m, world_add_mount(v, &pods[0]));
+    assert_ptr_equal(m, node_world_add_mount(v, &pods[0]));
     world_close();
 }
 
@@ -83,11 +83,11 @@ TEST(mounts_are_found_by_pod)
     world_open();
     v = add("p/v");
     for (size_t i = 0; i < ARRAY_LEN(pods); i++)
-        assert_non_null(world_add_mount(v, &pods[i]));
-    ASSERT_STR("a", world_find_mount(v, "a")->pod->uid);
-    assert_ptr_equal(TAILQ_FIRST(&pods[2].mounts), world_find_mount(v, "c"));
-    assert_null(world_find_mount(v, "d"));
-    assert_null(world_find_mount(add("p/w"), "a"));
+        assert_non_null(node_world_add_mount(v, &pods[i]));
+    ASSERT_STR("a", node_world_find_mount(v, "a")->pod->uid);
+    assert_ptr_equal(TAILQ_FIRST(&pods[2].mounts), node_world_find_mount(v, "c"));
+    assert_null(node_world_find_mount(v, "d"));
+    assert_null(node_world_find_mount(add("p/w"), "a"));
     world_close();
 }
 
@@ -98,7 +98,7 @@ TEST(names_of_a_mount_are_sorted_and_there_once)
     struct node_mount *m;
 
     world_open();
-    m = world_add_mount(add("p/v"), &pods[0]);
+    m = node_world_add_mount(add("p/v"), &pods[0]);
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         assert_true(mount_add_name(m, names[i]));
     for (size_t i = 0; i < m->outer_names.count; i++)
@@ -136,17 +136,17 @@ TEST(records_go_when_nothing_needs_them)
 
         world_open();
         v = add("p/v");
-        m = world_add_mount(v, &pods[0]);
+        m = node_world_add_mount(v, &pods[0]);
         if (rows[i].has_other)
-            world_add_mount(v, &pods[1])->is_wanted = true;
+            node_world_add_mount(v, &pods[1])->is_wanted = true;
         m->is_wanted = rows[i].is_wanted;
         m->state = rows[i].state;
         v->is_held = rows[i].is_held;
-        assert_int_equal(world_drop_mount(&world, m), rows[i].mount_goes);
+        assert_int_equal(node_world_drop_mount(&world, m), rows[i].mount_goes);
         assert_int_equal(TAILQ_EMPTY(&pods[0].mounts), rows[i].mount_goes);
-        assert_int_equal(!world_find_volume(&world, "p/v"), rows[i].volume_goes);
+        assert_int_equal(!node_world_find_volume(&world, "p/v"), rows[i].volume_goes);
         if (!rows[i].volume_goes && !rows[i].mount_goes)
-            assert_false(world_drop_volume(&world, v)); /* not under its mounts */
+            assert_false(node_world_drop_volume(&world, v)); /* not under its mounts */
         world_close();
     }
 }
@@ -155,9 +155,9 @@ TEST(text_is_replaced)
 {
     char *text = strdup("old");
 
-    world_set_text(&text, "new");
+    node_world_set_text(&text, "new");
     ASSERT_STR("new", text);
-    world_set_text(&text, "");
+    node_world_set_text(&text, "");
     ASSERT_STR("", text);
     free(text);
 }
@@ -168,10 +168,10 @@ TEST(volume_is_wanted_while_a_mount_is)
 
     world_open();
     v = add("p/v");
-    (void)world_add_mount(v, &pods[0]);
-    world_add_mount(v, &pods[1])->is_wanted = true;
+    (void)node_world_add_mount(v, &pods[0]);
+    node_world_add_mount(v, &pods[1])->is_wanted = true;
     assert_true(volume_is_wanted(v));
-    mount_unwant(world_find_mount(v, pods[1].uid));
+    mount_unwant(node_world_find_mount(v, pods[1].uid));
     assert_false(volume_is_wanted(v));
     world_close();
 }
@@ -246,17 +246,17 @@ TEST(missing_volumes_in_words)
         "'/z'},{'name':'b','mountPath':'/b'},{'name':'a','mountPath':'/a'}],'volumeDevices':[{'name':'x',"
         "'devicePath':'/x'}]}],'volumes':[{'name':'z','emptyDir':{}},{'name':'x','emptyDir':{}},"
         "{'name':'unused','emptyDir':{}},{'name':'b','emptyDir':{}},{'name':'a','emptyDir':{}}]}}");
-    pod_volumes_words(p, "why", &out);
+    pod_write_volumes_state(p, "why", &out);
     ASSERT_STR("unmounted volumes=[a b x z], unattached volumes=[], failed to process volumes=[a b x z]: why",
                buf_cstr(&out));
     ASSERT_INT(VOLUMES_WAITING, pod_volumes_state(p));
 
     v = add("p/v");
-    m = world_add_mount(v, p); /* z and x are two names of one */
+    m = node_world_add_mount(v, p); /* z and x are two names of one */
     m->is_wanted = v->is_attachable = true;
     assert_true(mount_add_name(m, "z") && mount_add_name(m, "x"));
     buf_clear(&out);
-    pod_volumes_words(p, "why", &out);
+    pod_write_volumes_state(p, "why", &out);
     ASSERT_STR("unmounted volumes=[a b x z], unattached volumes=[x z], failed to process volumes=[a b]: why",
                buf_cstr(&out));
 
@@ -264,18 +264,18 @@ TEST(missing_volumes_in_words)
     v->attach = ATTACH_UNCERTAIN;
     m->state = MOUNT_UNCERTAIN;
     buf_clear(&out);
-    pod_volumes_words(p, "why", &out);
+    pod_write_volumes_state(p, "why", &out);
     ASSERT_STR("unmounted volumes=[a b x z], unattached volumes=[x z], failed to process volumes=[a b]: why",
                buf_cstr(&out));
 
     v->attach = ATTACH_YES;
     m->state = MOUNT_DONE;
-    m = world_add_mount(add("p/w"), p);
+    m = node_world_add_mount(add("p/w"), p);
     m->is_wanted = true;
     m->state = MOUNT_DONE;
     assert_true(mount_add_name(m, "a"));
     buf_clear(&out);
-    pod_volumes_words(p, "why", &out);
+    pod_write_volumes_state(p, "why", &out);
     ASSERT_STR("unmounted volumes=[b], unattached volumes=[], failed to process volumes=[b]: why",
                buf_cstr(&out));
     p->errors_count = 1;
@@ -367,7 +367,7 @@ TEST(mount_states_follow_their_table)
     assert_int_equal(ARRAY_LEN(rows), MOUNT_EVENT_COUNT);
     world_open();
     v = add("p/v");
-    m = world_add_mount(v, &pods[0]);
+    m = node_world_add_mount(v, &pods[0]);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         for (unsigned from = 0; from < MOUNT_STATE_COUNT; from++) {
             char expected = rows[i].to[from];
@@ -398,7 +398,7 @@ TEST(mount_events_of_failures)
 {
     for (int code = 1; code < ERR_COUNT; code++)
         for (unsigned found = 0; found < 2; found++) {
-            enum mount_event expected = code == ERR_UNCERTAIN || code == ERR_TIMEOUT || code == ERR_CANCELLED
+            enum mount_event expected = code == ERR_UNCERTAIN || code == ERR_INCOMPLETE
                                             ? MOUNT_EVENT_SET_UP_UNCERTAIN
                                         : code == ERR_UNAVAILABLE || found ? MOUNT_EVENT_SET_UP_NOT_TRIED
                                                                            : MOUNT_EVENT_SET_UP_FAILED;

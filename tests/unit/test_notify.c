@@ -70,7 +70,7 @@ TEST(a_path_or_an_abstract_name)
     names[0] = in_dir(&d, "sock");
     names[1] = abstract;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        _cleanup_(closep) int fd = listen_at(names[i]);
+        _cleanup_(fd_closep) int fd = listen_at(names[i]);
         _cleanup_(notify_free_p) struct notify *n = NULL;
         struct error err = { 0 };
 
@@ -109,7 +109,7 @@ TEST(a_listener_that_is_gone_or_deaf)
 {
     struct test_dir d = test_dir_new();
     const char *name = in_dir(&d, "sock");
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     _cleanup_(notify_free_p) struct notify *n = NULL;
     struct error err = { 0 };
     unsigned sent = 0;

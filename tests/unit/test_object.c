@@ -180,7 +180,7 @@ TEST(the_kind_is_taken_from_the_text)
 
 TEST(texts_without_a_known_kind_are_refused)
 {
-#define MISSING "kind: Required value: say what the object is, such as PersistentVolume"
+#define MISSING "kind: Required value: must name the kind of the object, for example PersistentVolume"
     static const struct {
         const char *text, *message;
         enum err code;

@@ -504,8 +504,8 @@ TEST(omap_check_notices_damage)
     ASSERT_NOTICED("a node is overfull", first->node.count, OMAP_ENTRIES_MAX + 1);
     ASSERT_NOTICED("entries are out of order", first->node.ranks[4], 2);
     ASSERT_NOTICED("a leaf holds an entry without item", first->node.items[4], NULL);
-    ASSERT_NOTICED("a leaf does not point back at the one before it", second->prev, NULL);
-    ASSERT_NOTICED("a leaf does not point at the one behind it", first->next, NULL);
+    ASSERT_NOTICED("a leaf does not point back at the previous leaf", second->prev, NULL);
+    ASSERT_NOTICED("a leaf does not point at the next leaf", first->next, NULL);
     ASSERT_NOTICED("the last leaf points further", last->next, first);
     ASSERT_NOTICED("an inner entry is not the greatest below its child", root->node.items[2], &items[0]);
     ASSERT_NOTICED("an inner entry is not the greatest below its child", root->node.ranks[2], 5);

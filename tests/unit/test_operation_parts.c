@@ -50,12 +50,12 @@ static const char *complaint(const struct world *w, const struct operation_key *
 {
     struct operation_state s;
 
-    return operations_look(w->all, key, &s) && s.failures ? s.message : NULL;
+    return operations_inspect(w->all, key, &s) && s.failures ? s.message : NULL;
 }
 
-static struct operation *start(struct world *w, const struct operation_key *key, const char *name)
+static struct pending_operation *start(struct world *w, const struct operation_key *key, const char *name)
 {
-    struct operation *op = NULL;
+    struct pending_operation *op = NULL;
 
     ASSERT_OK(operations_start(w->all, key, name, &op, &err));
     return op;
@@ -64,7 +64,7 @@ static struct operation *start(struct world *w, const struct operation_key *key,
 static void fail_one(struct world *w, const struct operation_key *key, const char *name)
 {
     struct error why;
-    struct operation *op = start(w, key, name);
+    struct pending_operation *op = start(w, key, name);
 
     operation_end(op, error_set(&why, ERR_IO, "no luck"), &why);
 }
@@ -89,7 +89,7 @@ TEST(operations_keys_that_are_in_each_others_way)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct operation *first, *second = NULL;
+        struct pending_operation *first, *second = NULL;
         struct world w;
         int r;
 
@@ -112,21 +112,21 @@ TEST(operations_keys_that_are_in_each_others_way)
 TEST(operations_tells_what_is_known_of_a_key)
 {
     struct operation_state x;
-    struct operation *op;
+    struct pending_operation *op;
     struct world w;
 
     world_init(&w);
-    assert_false(operations_look(w.all, KEY("v", "p", ""), &x));
+    assert_false(operations_inspect(w.all, KEY("v", "p", ""), &x));
     assert_null(x.name);
     ASSERT_STR("", x.message);
     op = start(&w, KEY("v", "p", ""), "volume_mount");
-    assert_true(operations_look(w.all, KEY("v", "p", ""), &x));
+    assert_true(operations_inspect(w.all, KEY("v", "p", ""), &x));
     ASSERT_STR("volume_mount", x.name);
     assert_true(x.is_running);
     operation_end(op, 0, NULL);
-    assert_false(operations_look(w.all, KEY("v", "p", ""), &x));
+    assert_false(operations_inspect(w.all, KEY("v", "p", ""), &x));
     fail_one(&w, KEY("v", "p", ""), "volume_mount");
-    assert_true(operations_look(w.all, KEY("v", "p", ""), &x));
+    assert_true(operations_inspect(w.all, KEY("v", "p", ""), &x));
     assert_false(x.is_running);
     assert_true(x.retry_at_ns > 0);
     ASSERT_STR("no luck", x.message);
@@ -136,7 +136,7 @@ TEST(operations_tells_what_is_known_of_a_key)
 /* attach-39 */
 TEST(operations_refuses_a_second_one)
 {
-    struct operation *op, *other = NULL;
+    struct pending_operation *op, *other = NULL;
     struct world w;
 
     world_init(&w);
@@ -158,7 +158,7 @@ TEST(operations_refuses_a_second_one)
 /* attach-40: verification has no key, and its failure no delay. */
 TEST(operations_lets_through_what_has_no_volume)
 {
-    struct operation *attach, *first, *second;
+    struct pending_operation *attach, *first, *second;
     struct error why;
     struct world w;
 
@@ -178,7 +178,7 @@ TEST(operations_lets_through_what_has_no_volume)
 TEST(operations_waits_longer_each_time)
 {
     static const uint64_t delays_ms[] = { 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 122000, 122000 };
-    struct operation *op = NULL;
+    struct pending_operation *op = NULL;
     struct world w;
     uint64_t until_ns;
 
@@ -202,7 +202,7 @@ TEST(operations_waits_longer_each_time)
 
 TEST(operations_says_why_not_yet)
 {
-    struct operation *op = NULL;
+    struct pending_operation *op = NULL;
     struct world w;
 
     world_init(&w);
@@ -223,7 +223,7 @@ TEST(operations_says_why_not_yet)
 TEST(operations_cuts_words_that_are_too_long)
 {
     char volume[2048];
-    struct operation *op = NULL;
+    struct pending_operation *op = NULL;
     struct world w;
 
     memset(volume, 'v', sizeof volume - 1);
@@ -270,7 +270,7 @@ TEST(operations_keeps_the_history_of_a_key)
 /* Of several records one that runs decides, else the one of the very key, else the first. */
 TEST(operations_chooses_among_records)
 {
-    struct operation *op;
+    struct pending_operation *op;
     struct world w;
 
     world_init(&w);
@@ -312,7 +312,7 @@ TEST(operations_tells_when_something_settles)
  * whole volume does. */
 TEST(operations_report_parts_on_their_own)
 {
-    struct operation *p, *whole;
+    struct pending_operation *p, *whole;
     struct world w;
 
     world_init(&w);

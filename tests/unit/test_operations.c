@@ -18,13 +18,13 @@ struct world {
     struct manual_clock clock;
     struct loop *loop;
     struct operations *all;
-    char trace[TRACE_BYTES]; /* what happened, in order */
-    struct operation *op;    /* the last that was started */
-    const char *next;        /* on_settled() starts this */
-    bool ends_inside;        /* of start, with r */
+    char trace[TRACE_BYTES];      /* what happened, in order */
+    struct pending_operation *op; /* the last that was started */
+    const char *next;             /* on_settled() starts this */
+    bool ends_inside;             /* of start, with r */
     bool ends_when_cancelled;
-    struct operation *other; /* ends when one is cancelled */
-    bool tries_when_done;    /* done() starts another */
+    struct pending_operation *other; /* ends when one is cancelled */
+    bool tries_when_done;            /* done() starts another */
     int r;
 };
 
@@ -69,7 +69,7 @@ static int words(int r, struct error *e)
     return r < 0 ? error_set(e, (enum err)(-r), "no luck") : 0;
 }
 
-static void on_start(void *ctx, struct operation *op)
+static void on_start(void *ctx, struct pending_operation *op)
 {
     struct world *w = ctx;
     struct error e = { 0 };
@@ -80,7 +80,7 @@ static void on_start(void *ctx, struct operation *op)
         operation_end(op, words(w->r, &e), &e);
 }
 
-static void on_cancel(void *ctx, struct operation *op)
+static void on_cancel(void *ctx, struct pending_operation *op)
 {
     struct world *w = ctx;
 
@@ -146,6 +146,8 @@ static void world_open(struct world *w)
 
 static void world_done(struct world *w)
 {
+    if (w->all)
+        assert_null(operations_check(w->all));
     w->all = operations_free(w->all);
     w->loop = loop_free(w->loop); /* asserts that no timer is armed and nothing deferred */
 }
@@ -216,7 +218,7 @@ TEST(a_second_start_for_a_key_is_refused)
 TEST(keys_do_not_wait_for_one_another)
 {
     _cleanup_(world_done) struct world w;
-    struct operation *first;
+    struct pending_operation *first;
 
     world_open(&w);
     ASSERT_OK(start(&w, "a", "provision"));
@@ -495,7 +497,7 @@ TEST(what_was_to_be_told_when_another_began_is_not_lost)
 TEST(operations_that_go_leave_theirs_to_end_alone)
 {
     struct world w;
-    struct operation *first;
+    struct pending_operation *first;
 
     world_open(&w);
     fail_now(&w, "c", "provision");
@@ -559,7 +561,7 @@ struct random_world {
     struct manual_clock clock;
     struct loop *loop;
     struct operations *all;
-    struct operation *running[RANDOM_KEYS];
+    struct pending_operation *running[RANDOM_KEYS];
     bool is_owed[RANDOM_KEYS]; /* an operation has ended, and nobody was told that the next may start */
     uint64_t retry_at_ns[RANDOM_KEYS];
 };
@@ -569,7 +571,7 @@ static size_t random_index(struct str key)
     return (size_t)(key.s[0] - 'a');
 }
 
-static void random_start(void *ctx, struct operation *op)
+static void random_start(void *ctx, struct pending_operation *op)
 {
     struct random_world *w = ctx;
     size_t k = random_index(operation_volume(op));
@@ -605,7 +607,7 @@ static void random_try(struct random_world *w, size_t k)
 static void random_end(struct random_world *w, size_t k, bool is_well)
 {
     const char key[] = { (char)('a' + k), '\0' };
-    struct operation *op = TAKE(w->running[k]);
+    struct pending_operation *op = TAKE(w->running[k]);
 
     if (!op)
         return;

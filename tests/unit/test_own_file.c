@@ -35,7 +35,7 @@ TEST(only_a_plain_file_of_ours_is_our_own)
         assert_int_equal(seteuid(2), 0);
         ASSERT_ERR(ERR_DENIED, io_check_own_file(in_dir(&d, "second"), &err));
         assert_int_equal(seteuid(0), 0);
-        assert_non_null(strstr(err.msg, "belongs to user 1 and not to user 2"));
+        assert_non_null(strstr(err.msg, "is owned by user 1, but this process runs as user 2"));
     }
 }
 
@@ -43,7 +43,7 @@ TEST(a_file_of_our_own_is_opened_and_written_over)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     int other = -1;
     const char *path = in_dir(&d, "file");
     struct error err = { 0 };
@@ -66,7 +66,7 @@ TEST(space_is_taken_and_given_back)
 {
     skip_without_mounts();
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct error err = { 0 };
     uint64_t held, left;
 

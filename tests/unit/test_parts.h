@@ -10,9 +10,9 @@
 
 #include "apiserver/local_client.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_target.h"
 #include "io/pool.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
 #define WIRE_HELD_MAX 256
 /* Turns in which nothing happens: a turn may hand work to the pool and have nothing else to do. */
@@ -32,7 +32,7 @@ enum trouble {
 };
 
 struct part_type {
-    int (*make)(const struct part_options *o, void **ret, struct error *err);
+    int (*make)(const struct component_deps *o, void **ret, struct error *err);
     void (*start)(void *part);
     void (*free)(void *part);
 };

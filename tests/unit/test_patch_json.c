@@ -140,47 +140,47 @@ TEST(places_that_are_not_there)
 {
     static const struct patch_row rows[] = {
         { "{\"a\":1}", "[{\"op\":\"remove\",\"path\":\"/b\"}]", NULL, ERR_INVALID,
-          "removing path '/b': there is no such value" },
+          "removing path '/b': value not found" },
         { "{\"a\":1}", "[{\"op\":\"replace\",\"path\":\"/b/c\",\"value\":1}]", NULL, ERR_INVALID,
-          "replacing path '/b/c': there is nothing to hold 'c'" },
+          "replacing path '/b/c': the parent of 'c' does not exist" },
         { "{\"a\":1}", "[{\"op\":\"test\",\"path\":\"/b\",\"value\":0}]", NULL, ERR_INVALID,
-          "testing path '/b': there is no such value" },
+          "testing path '/b': value not found" },
         { "{\"a\":null}", "[{\"op\":\"add\",\"path\":\"/a/b\",\"value\":0}]", NULL, ERR_INVALID,
           "adding path '/a/b': a null cannot hold 'b'" },
         { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"/b\",\"path\":\"/c\"}]", NULL, ERR_INVALID,
-          "moving from path '/b': there is no such value" },
+          "moving from path '/b': value not found" },
         { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/b/x\",\"path\":\"/c\"}]", NULL, ERR_INVALID,
-          "copying from path '/b/x': there is nothing to hold 'x'" },
+          "copying from path '/b/x': the parent of 'x' does not exist" },
         { "{\"a\":1}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/b/c\"}]", NULL, ERR_INVALID,
-          "moving to path '/b/c': there is nothing to hold 'c'" },
+          "moving to path '/b/c': the parent of 'c' does not exist" },
         { "{\"a\":1}", "[{\"op\":\"copy\",\"from\":\"/a\",\"path\":\"/b/c\"}]", NULL, ERR_INVALID,
-          "copying to path '/b/c': there is nothing to hold 'c'" },
+          "copying to path '/b/c': the parent of 'c' does not exist" },
         { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/b/c\",\"value\":1}]", NULL, ERR_INVALID,
-          "adding path '/b/c': there is nothing to hold 'c'" },
+          "adding path '/b/c': the parent of 'c' does not exist" },
         { "{\"a\":1}", "[{\"op\":\"add\",\"path\":\"/a/c\",\"value\":1}]", NULL, ERR_INVALID,
           "adding path '/a/c': a number cannot hold 'c'" },
         { "\"x\"", "[{\"op\":\"add\",\"path\":\"/a\",\"value\":1}]", NULL, ERR_INVALID,
           "adding path '/a': a string cannot hold 'a'" },
         { "{\"l\":[]}", "[{\"op\":\"remove\",\"path\":\"/l/0\"}]", NULL, ERR_INVALID,
-          "removing path '/l/0': there is no such value" },
+          "removing path '/l/0': value not found" },
         { "{\"l\":[1]}", "[{\"op\":\"replace\",\"path\":\"/l/-\",\"value\":2}]", NULL, ERR_INVALID,
-          "replacing path '/l/-': there is no such value" },
+          "replacing path '/l/-': value not found" },
         { "{\"l\":[1]}", "[{\"op\":\"copy\",\"from\":\"/l/-\",\"path\":\"/l/-\"}]", NULL, ERR_INVALID,
-          "copying from path '/l/-': there is no such value" },
+          "copying from path '/l/-': value not found" },
         { "{\"l\":[[]]}", "[{\"op\":\"add\",\"path\":\"/l/-/0\",\"value\":2}]", NULL, ERR_INVALID,
-          "adding path '/l/-/0': there is nothing to hold '0'" },
+          "adding path '/l/-/0': the parent of '0' does not exist" },
         { "{\"l\":[1]}", "[{\"op\":\"add\",\"path\":\"/l/2\",\"value\":2}]", NULL, ERR_INVALID,
-          "adding path '/l/2': index 2 is behind the end of an array of 1" },
+          "adding path '/l/2': index 2 is beyond the end of an array of 1" },
         { "{\"l\":[1]}", "[{\"op\":\"test\",\"path\":\"/l/99999999999999999999\",\"value\":2}]", NULL,
           ERR_INVALID,
-          "testing path '/l/99999999999999999999': '99999999999999999999' is no index of an array" },
+          "testing path '/l/99999999999999999999': '99999999999999999999' is not an array index" },
         { "{\"l\":[1]}", "[{\"op\":\"test\",\"path\":\"/l/4294967296\",\"value\":1}]", NULL, ERR_INVALID,
-          "testing path '/l/4294967296': index 4294967296 is behind the end of an array of 1" },
+          "testing path '/l/4294967296': index 4294967296 is beyond the end of an array of 1" },
         /* moving takes away first: one place fewer to put it */
         { "{\"l\":[1,2]}", "[{\"op\":\"move\",\"from\":\"/l/0\",\"path\":\"/l/2\"}]", NULL, ERR_INVALID,
-          "moving to path '/l/2': index 2 is behind the end of an array of 1" },
+          "moving to path '/l/2': index 2 is beyond the end of an array of 1" },
         { "{\"a\":{\"b\":{}}}", "[{\"op\":\"move\",\"from\":\"/a\",\"path\":\"/a/b/c\"}]", NULL, ERR_INVALID,
-          "moving to path '/a/b/c': there is nothing to hold 'b'" },
+          "moving to path '/a/b/c': the parent of 'b' does not exist" },
     };
 
     CHECK_ROWS(PATCH_JSON, NULL, rows);
@@ -207,7 +207,7 @@ TEST(array_indexes_are_whole_numbers)
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         char patch[100], message[200];
         snprintf(patch, sizeof patch, "[{\"op\":\"add\",\"path\":\"/l/%s\",\"value\":1}]", steps[i]);
-        snprintf(message, sizeof message, "adding path '/l/%s': '%s' is no index of an array", steps[i],
+        snprintf(message, sizeof message, "adding path '/l/%s': '%s' is not an array index", steps[i],
                  steps[i]);
         check_row(PATCH_JSON, NULL,
                   &(struct patch_row){ "{\"l\":[1,2]}", patch, NULL, ERR_INVALID, message });
@@ -300,7 +300,7 @@ TEST(patches_that_are_not_understood)
           NOT_DECODED "array into Go value of type jsonpatch.Operation" },
         /* an operation that is an object fails in its turn */
         { "{}", "[{\"op\":\"remove\",\"path\":\"/a\"},{}]", NULL, ERR_INVALID,
-          "removing path '/a': there is no such value" },
+          "removing path '/a': value not found" },
         { "{}", "[{\"op\":\"add\",\"path\":\"/a\"},{}]", NULL, ERR_INVALID,
           "operation 1: 'op' must be add, remove, replace, move, copy or test" },
         { "{}", "[null]", NULL, ERR_INVALID, NO_OP },
@@ -535,7 +535,7 @@ TEST(long_paths_leave_room_for_the_reason)
         assert_null(patch_text(PATCH_JSON, NULL, "{}", buf_cstr(&patch), &code));
         ASSERT_INT(-ERR_INVALID, code);
         assert_true(str_is_utf8(str_of(err.msg)));
-        assert_non_null(strstr(err.msg, ": there is nothing to hold '\xe2\x82\xac"));
+        assert_non_null(strstr(err.msg, ": the parent of '\xe2\x82\xac"));
     }
 }
 
@@ -623,7 +623,7 @@ static int patch_measure(const char *target, const char *patch, struct patch_cos
     return r;
 }
 
-#define COPIES_REFUSED ": the copies of one patch may have 3145728 bytes together"
+#define COPIES_REFUSED ": the copies of one patch exceed 3145728 bytes in total"
 
 /* Each operation copies all earlier ones. */
 TEST(copies_that_double_are_refused_before_they_take_memory)

@@ -10,69 +10,57 @@
         field_name, FIELD_LIST, .item = FIELD_OBJECT, .sub = (schema), .merge_key = (key) \
     }
 
-static const struct schema anything = { "Anything", (const struct field[]){ { 0 } }, .open = true };
+static const struct schema anything = { "Anything", NULL, 0, .open = true };
 
-static const struct schema container_schema = {
-    "Container",
-    (const struct field[]){
-        { "name", FIELD_STRING },
-        { "image", FIELD_STRING },
-        { "command", FIELD_LIST, .item = FIELD_STRING },
-        KEYED("env", "name", &anything),
-        KEYED("ports", "containerPort", &anything),
-        KEYED("volumeMounts", "mountPath", &anything),
-        KEYED("volumeDevices", "devicePath", &anything),
-        { 0 },
-    },
+static const struct field container_fields[] = {
+    { "name", FIELD_STRING },
+    { "image", FIELD_STRING },
+    { "command", FIELD_LIST, .item = FIELD_STRING },
+    KEYED("env", "name", &anything),
+    KEYED("ports", "containerPort", &anything),
+    KEYED("volumeMounts", "mountPath", &anything),
+    KEYED("volumeDevices", "devicePath", &anything),
 };
+static const struct schema container_schema = SCHEMA("Container", container_fields);
 
-static const struct schema spec_schema = {
-    "Spec",
-    (const struct field[]){
-        { "volumes", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything, .merge_key = "name",
-          .flags = FIELD_RETAIN_KEYS },
-        KEYED("containers", "name", &container_schema),
-        KEYED("initContainers", "name", &container_schema),
-        KEYED("ephemeralContainers", "name", &container_schema),
-        KEYED("imagePullSecrets", "name", &anything),
-        KEYED("schedulingGates", "name", &anything),
-        KEYED("hostAliases", "ip", &anything),
-        KEYED("topologySpreadConstraints", "topologyKey", &anything),
-        KEYED("drivers", "name", &anything),
-        { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
-        { "tolerations", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything },
-        { "accessModes", FIELD_LIST, .item = FIELD_STRING },
-        { "mountOptions", FIELD_LIST, .item = FIELD_STRING },
-        { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything },
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema },
-        { "volumeMode", FIELD_STRING },
-        { 0 },
-    },
+static const struct field spec_fields[] = {
+    { "volumes", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything, .merge_key = "name",
+      .flags = FIELD_RETAIN_KEYS },
+    KEYED("containers", "name", &container_schema),
+    KEYED("initContainers", "name", &container_schema),
+    KEYED("ephemeralContainers", "name", &container_schema),
+    KEYED("imagePullSecrets", "name", &anything),
+    KEYED("schedulingGates", "name", &anything),
+    KEYED("hostAliases", "ip", &anything),
+    KEYED("topologySpreadConstraints", "topologyKey", &anything),
+    KEYED("drivers", "name", &anything),
+    { "podCIDRs", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_SET },
+    { "tolerations", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything },
+    { "accessModes", FIELD_LIST, .item = FIELD_STRING },
+    { "mountOptions", FIELD_LIST, .item = FIELD_STRING },
+    { "taints", FIELD_LIST, .item = FIELD_OBJECT, .sub = &anything },
+    { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
+    { "claimRef", FIELD_OBJECT, .sub = &object_reference_schema },
+    { "volumeMode", FIELD_STRING },
 };
+static const struct schema spec_schema = SCHEMA("Spec", spec_fields);
 
-static const struct schema status_schema = {
-    "Status",
-    (const struct field[]){
-        KEYED("conditions", "type", &anything),
-        KEYED("addresses", "type", &anything),
-        KEYED("podIPs", "ip", &anything),
-        KEYED("hostIPs", "ip", &anything),
-        { 0 },
-    },
+static const struct field status_fields[] = {
+    KEYED("conditions", "type", &anything),
+    KEYED("addresses", "type", &anything),
+    KEYED("podIPs", "ip", &anything),
+    KEYED("hostIPs", "ip", &anything),
 };
+static const struct schema status_schema = SCHEMA("Status", status_fields);
 
-static const struct schema object_schema = {
-    "Object",
-    (const struct field[]){
-        SCHEMA_OBJECT_FIELDS,
-        { "spec", FIELD_OBJECT, .sub = &spec_schema },
-        { "status", FIELD_OBJECT, .sub = &status_schema },
-        { "data", FIELD_MAP, .item = FIELD_STRING },
-        KEYED("secrets", "name", &anything),
-        { 0 },
-    },
+static const struct field object_fields[] = {
+    SCHEMA_OBJECT_FIELDS,
+    { "spec", FIELD_OBJECT, .sub = &spec_schema },
+    { "status", FIELD_OBJECT, .sub = &status_schema },
+    { "data", FIELD_MAP, .item = FIELD_STRING },
+    KEYED("secrets", "name", &anything),
 };
+static const struct schema object_schema = SCHEMA("Object", object_fields);
 
 #define ROWS(...)                                                \
     do {                                                         \
@@ -496,9 +484,8 @@ TEST(set_element_order_of_other_lists)
 
 TEST(set_element_order_that_contradicts_the_patch)
 {
-    static const char message[] =
-        "the items of list 'containers' in the patch do not stand in the order of its "
-        "'$setElementOrder/containers'";
+    static const char message[] = "the items of list 'containers' in the patch are not in the order of its "
+                                  "'$setElementOrder/containers'";
 
     ROWS({ LIST("[" A "]"), ORDER("[" A "," B "]", "[" B "," A "]"), NULL, ERR_BAD_REQUEST, message },
          { LIST("[" A "]"), ORDER("[" A "]", "[" B "]"), NULL, ERR_BAD_REQUEST, message },
@@ -517,9 +504,9 @@ TEST(set_element_order_that_contradicts_the_patch)
 TEST(a_patch_is_an_object_for_an_object)
 {
     ROWS({ "{}", "[]", NULL, ERR_BAD_REQUEST,
-           "a strategic merge patch is an object for an object, not array for object" },
+           "a strategic merge patch must be an object for an object, not array for object" },
          { "[]", "{}", NULL, ERR_BAD_REQUEST,
-           "a strategic merge patch is an object for an object, not object for array" },
+           "a strategic merge patch must be an object for an object, not object for array" },
          { "{}", "{", NULL, ERR_BAD_REQUEST, "error decoding patch: offset 1: parse error: premature EOF" });
 }
 

@@ -82,14 +82,14 @@ TEST(a_directory_is_free_but_for_locks_and_leftovers)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
         is_free = false;
-        ASSERT_OK(io_dir_is_free(d.path, &is_free, &err));
+        ASSERT_OK(io_dir_is_empty(d.path, &is_free, &err));
         assert_true(is_free);
         put_file(in_dir(&d, rows[i].name), "x");
-        ASSERT_OK(io_dir_is_free(d.path, &is_free, &err));
+        ASSERT_OK(io_dir_is_empty(d.path, &is_free, &err));
         ASSERT_INT(rows[i].is_free, is_free);
-        ASSERT_OK(io_dir_is_free(in_dir(&d, "missing"), &is_free, &err));
+        ASSERT_OK(io_dir_is_empty(in_dir(&d, "missing"), &is_free, &err));
         assert_true(is_free);
-        assert_true(io_dir_is_free(in_dir(&d, rows[i].name), &is_free, &err) < 0); /* a file */
+        assert_true(io_dir_is_empty(in_dir(&d, rows[i].name), &is_free, &err) < 0); /* a file */
     }
 }
 

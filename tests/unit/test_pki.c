@@ -340,7 +340,7 @@ TEST(an_authority_that_is_not_ours_stays)
     put_file(in_dir(&d, "pki/ca.crt"), buf_cstr(&cert_pem));
     start_logged(&o);
     ASSERT_STR(buf_cstr(&cert_pem), read_text(in_dir(&d, "pki/ca.crt")));
-    assert_non_null(strstr(logged, "WARN certificate is not renewed, Berth did not make it path="));
+    assert_non_null(strstr(logged, "WARN certificate not renewed, not created by Berth path="));
     assert_non_null(strstr(logged, "ca.crt reason=\"expires soon\""));
     ASSERT_OK(pki_open(&o, &p, &err));
     assert_false(pki_is_due(&p, o.now)); /* there is nothing to be done while it runs */

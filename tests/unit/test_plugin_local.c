@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <sys/statvfs.h>
 
+#include "plugins/registry.h"
+
 #define MIB ((off_t)1 << 20)
 #define P (&local_plugin)
 
@@ -59,7 +61,7 @@ TEST(local_is_for_persistent_volumes_alone)
     assert_false(P->can_support(P, &inlined));
     ASSERT_OK(P->volume_name(P, &pv, &name, &err));
     ASSERT_STR("pv", buf_cstr(&name));
-    assert_true(P->devices->can_mount(P, &pv));
+    assert_true(plugin_mounts_devices(P, &pv));
     assert_true(P->pods->attributes(P, &pv).is_managed);
     pv.is_read_only = true;
     assert_false(P->pods->attributes(P, &pv).is_managed);
@@ -295,7 +297,7 @@ TEST(the_disk_must_be_there)
 
     v = recorded_volume(make_dir(b), "mount:tmpfs:mine", "");
     ASSERT_ERR(ERR_NOT_FOUND, set_up(b, pod, v, 1000));
-    assert_non_null(strstr(err.msg, "the disk of local volume \"pv\" is not there: nothing is mounted at '"));
+    assert_non_null(strstr(err.msg, "disk of local volume \"pv\" not found: nothing is mounted at '"));
     assert_false(exists(path));
     ASSERT_INT(0, stat_of(in_dir(b->d, "disk/f")).st_gid); /* nor is it given to the group */
     assert_int_equal(mount("other", in_dir(b->d, "disk"), "tmpfs", 0, NULL), 0);

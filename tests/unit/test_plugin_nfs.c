@@ -197,7 +197,7 @@ TEST(a_mount_that_does_nothing_is_no_clean_volume)
     _cleanup_(object_unref_p) struct object *v = nfs_volume("fs.example", "");
 
     ASSERT_ERR(ERR_IO, recycle(&n, v));
-    assert_non_null(strstr(err.msg, "mount ended well, but nothing is mounted at"));
+    assert_non_null(strstr(err.msg, "mount succeeded, but nothing is mounted at"));
     assert_true(export_is_full(&n));
 }
 
@@ -208,7 +208,7 @@ TEST(a_missing_command_is_told)
 
     (void)snprintf(n.commands, sizeof n.commands, "%s/absent", n.f->d.path);
     assert_true(recycle(&n, v) < 0);
-    assert_non_null(strstr(err.msg, "mount failed: cannot start 'mount': no such command in its PATH"));
+    assert_non_null(strstr(err.msg, "mount failed: cannot start 'mount': command not found in PATH"));
 }
 
 TEST(servers_that_are_options_are_refused)
@@ -218,7 +218,7 @@ TEST(servers_that_are_options_are_refused)
     _cleanup_(object_unref_p) struct object *none = nfs_volume("", "");
 
     ASSERT_ERR(ERR_INVALID, recycle(&n, dash));
-    ASSERT_STR("'--bind' is no NFS server", err.msg);
+    ASSERT_STR("'--bind' is not a valid NFS server", err.msg);
     ASSERT_ERR(ERR_INVALID, recycle(&n, none));
     ASSERT_STR("", calls(&n));
 }

@@ -350,8 +350,8 @@ TEST(delete_and_recycle_refuse_what_leads_elsewhere)
         const char *path, *expected;
     } rows[] = {
         { "/tmp/../berth-test-absent/x", "'/tmp/../berth-test-absent/x' must not contain '..'" },
-        { "/tmp/.", "'/tmp' is too near the root to be a volume's directory" },
-        { "/tmp//", "'/tmp' is too near the root to be a volume's directory" },
+        { "/tmp/.", "'/tmp' is too close to the root for a volume's directory" },
+        { "/tmp//", "'/tmp' is too close to the root for a volume's directory" },
         { "tmp/tmp/x", "'tmp/tmp/x' is not an absolute path" },
     };
     _cleanup_(fixture_free_p) struct fixture *f = fixture_new(NULL, 8);
@@ -377,7 +377,7 @@ TEST(what_holds_other_volumes_is_no_volume)
 
     (void)snprintf(slashes, sizeof slashes, "%s//", f->host_path_dir);
     ASSERT_ERR(ERR_DENIED, remove_volume(f, f->host_path_dir));
-    assert_non_null(strstr(err.msg, "/pv' holds the directories of other volumes"));
+    assert_non_null(strstr(err.msg, "/pv' is the parent directory of other volumes"));
     ASSERT_ERR(ERR_DENIED, remove_volume(f, slashes));
     ASSERT_ERR(ERR_DENIED, recycle_volume(f, f->host_path_dir));
     ASSERT_ERR(ERR_DENIED, recycle_volume(f, f->d.path));
@@ -550,7 +550,7 @@ TEST(a_scrub_that_takes_too_long_is_stopped)
     pool_drain(f->pool);
     ASSERT_INT(1, f->times_done);
     ASSERT_INT(-ERR_TIMEOUT, f->r);
-    ASSERT_STR("not done within 60 s", f->op_err.msg);
+    ASSERT_STR("not finished within 60 s", f->op_err.msg);
     ASSERT_INT(-1, rmdir(path)); /* still full */
 }
 

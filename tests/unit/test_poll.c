@@ -42,8 +42,8 @@ static struct world *world_new(unsigned events)
 static struct world *world_free(struct world *w)
 {
     (void)fd_watch_stop(w->watch);
-    closep(&w->fds[0]);
-    closep(&w->fds[1]);
+    fd_closep(&w->fds[0]);
+    fd_closep(&w->fds[1]);
     loop_free(w->loop);
     free(w);
     return NULL;

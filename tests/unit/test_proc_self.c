@@ -34,17 +34,17 @@ TEST(stat_is_read_behind_the_name)
 TEST(stat_that_is_none_is_refused)
 {
     static const char *const rows[][2] = {
-        { "", "no process name in its stat" },
-        { "1 berth R 1 2", "no process name in its stat" },
-        { "1 (berth)", "the process's stat ends before field 4" },
+        { "", "no process name in /proc/PID/stat" },
+        { "1 berth R 1 2", "no process name in /proc/PID/stat" },
+        { "1 (berth)", "/proc/PID/stat ends before field 4" },
         { "1 (berth) R 1 2 3 4 -1 6 7 8 9 10 250 150 13 14 15 16 17 18 4200 20",
-          "the process's stat ends before field 24" },
+          "/proc/PID/stat ends before field 24" },
         { "1 (berth) R 1 2 3 4 -1 6 7 8 9 10 x 150 13 14 15 16 17 18 4200 20 300",
-          "field 14 of the process's stat is no number" },
+          "field 14 of /proc/PID/stat is not a number" },
         { "1 (berth) R 1 2 3 4 -1 6 7 8 9 10 250 -1 13 14 15 16 17 18 4200 20 300",
-          "field 15 of the process's stat is no number" },
+          "field 15 of /proc/PID/stat is not a number" },
         { "1 (berth) R 1 2 3 4 -1 6 7 8 9 10 250 150 13 14 15 16 17 18  20 300",
-          "field 22 of the process's stat is no number" },
+          "field 22 of /proc/PID/stat is not a number" },
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct proc_stat stat = { .resident_bytes = 7 };

@@ -311,7 +311,8 @@ TEST(directory_is_the_root_or_the_one_given)
 TEST(descriptors_are_the_standard_three)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
-    _cleanup_(closep) int careless = open("/dev/null", O_RDONLY); /* as a library might, without O_CLOEXEC */
+    _cleanup_(fd_closep) int careless =
+        open("/dev/null", O_RDONLY); /* as a library might, without O_CLOEXEC */
 
     assert_true(careless >= 0);
     run_sh(w, "exec ls /proc/self/fd");
@@ -397,7 +398,7 @@ TEST(command_is_searched_in_the_given_path)
     assert_memory_equal(w->o.out.data, "b ", 2);
     spec.env = (const char *const[]){ "HOME=/", NULL };
     ASSERT_ERR(ERR_NOT_FOUND, process_run(w->loop, &spec, on_done, &w->o, &w->process, &err));
-    ASSERT_STR("cannot start 'tool': no such command in its PATH", err.msg);
+    ASSERT_STR("cannot start 'tool': command not found in PATH", err.msg);
     spec.env = NULL;
     ASSERT_ERR(ERR_NOT_FOUND, process_run(w->loop, &spec, on_done, &w->o, &w->process, &err));
 }
@@ -413,7 +414,7 @@ TEST(what_cannot_start_is_an_error_at_once)
     } rows[] = {
         { "/nonexistent", NULL, ERR_NOT_FOUND,
           "cannot start '/nonexistent': in directory '/': No such file or directory" },
-        { "nonexistent", NULL, ERR_NOT_FOUND, "cannot start 'nonexistent': no such command in its PATH" },
+        { "nonexistent", NULL, ERR_NOT_FOUND, "cannot start 'nonexistent': command not found in PATH" },
         { "/etc/passwd", NULL, ERR_DENIED,
           "cannot start '/etc/passwd': in directory '/': Permission denied" },
         { "/bin/true", "/nonexistent", ERR_NOT_FOUND,
@@ -441,7 +442,7 @@ TEST(input_beyond_the_bound_is_refused)
 
     spec.input = (struct str){ "", PROCESS_INPUT_BYTES_MAX + 1 };
     ASSERT_ERR(ERR_TOO_LARGE, process_run(w->loop, &spec, on_done, &w->o, &w->process, &err));
-    ASSERT_STR("cannot start 'sh': its input of 1048577 bytes is larger than 1048576", err.msg);
+    ASSERT_STR("cannot start 'sh': input of 1048577 bytes is larger than 1048576", err.msg);
 }
 
 /* Starting with n descriptors left, for every n until it succeeds: each failure is reported, none leaks. */

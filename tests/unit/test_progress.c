@@ -128,7 +128,7 @@ static const struct progress_work things = { .label = "making", .kind = PROGRESS
 TEST(short_work_says_nothing_in_a_pipe)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 0);
     progress_begin(&p, &x.s, &bytes);
@@ -143,7 +143,7 @@ TEST(short_work_says_nothing_in_a_pipe)
 TEST(a_line_after_two_seconds_then_every_five)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 0);
     progress_begin(&p, &x.s, &bytes);
@@ -160,7 +160,7 @@ TEST(a_line_after_two_seconds_then_every_five)
 TEST(a_failure_is_not_summed_up)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 0);
     progress_begin(&p, &x.s, &things);
@@ -173,7 +173,7 @@ TEST(a_failure_is_not_summed_up)
 TEST(an_unknown_total_is_counted)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 0);
     progress_begin(&p, &x.s, &things);
@@ -200,7 +200,7 @@ TEST(waits_say_nothing_in_a_pipe)
     _cleanup_(screen_done) struct screen x;
     const struct progress_work wait = { .label = "waiting", .kind = PROGRESS_WAIT };
     struct progress_work only = things;
-    struct progress p;
+    struct progress_bar p;
 
     only.is_terminal_only = true;
     screen_init(&x, 0);
@@ -220,7 +220,7 @@ TEST(waits_say_nothing_in_a_pipe)
 TEST(a_bar_is_drawn_and_taken_away)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 80);
     progress_begin(&p, &x.s, &bytes);
@@ -246,7 +246,7 @@ TEST(a_bar_is_drawn_and_taken_away)
 TEST(at_most_ten_draws_a_second)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 80);
     progress_begin(&p, &x.s, &things);
@@ -260,7 +260,7 @@ TEST(at_most_ten_draws_a_second)
 TEST(short_work_leaves_nothing_on_a_terminal)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 80);
     progress_begin(&p, &x.s, &things);
@@ -275,7 +275,7 @@ TEST(a_wait_tells_the_time)
 {
     _cleanup_(screen_done) struct screen x;
     struct progress_work wait = { .label = "waiting", .kind = PROGRESS_WAIT, .timeout_ns = 30 * NS_PER_S };
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 60);
     progress_begin(&p, &x.s, &wait);
@@ -314,7 +314,7 @@ TEST(a_narrow_terminal_has_less)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         _cleanup_(screen_done) struct screen x;
-        struct progress p;
+        struct progress_bar p;
 
         screen_init(&x, rows[i].columns);
         progress_begin(&p, &x.s, &bytes);
@@ -327,7 +327,7 @@ TEST(a_narrow_terminal_has_less)
 TEST(the_bar_does_not_dance)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 60);
     progress_begin(&p, &x.s, &things);
@@ -345,7 +345,7 @@ TEST(the_bar_does_not_dance)
 TEST(colours_only_where_wanted)
 {
     _cleanup_(screen_done) struct screen x;
-    struct progress p;
+    struct progress_bar p;
 
     screen_init(&x, 45);
     x.s.has_colors = true;
@@ -359,7 +359,7 @@ TEST(few_things_are_no_progress)
 {
     _cleanup_(screen_done) struct screen x;
     struct progress_work many = things;
-    struct progress p;
+    struct progress_bar p;
 
     many.total_min = 50;
     screen_init(&x, 80);

@@ -3,7 +3,7 @@
 
 #include "controllers/protect/protect.h"
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct protect *p = NULL;
     int r = protect_new(o, &p, e);

@@ -364,8 +364,8 @@ TEST(malformed_bodies_are_refused)
 
 TEST(what_is_encoded_once_more_is_not_supported)
 {
-    check_bytes(ERR_UNSUPPORTED, "the object inside is encoded once more", CONFIG_MAP "1a04677a6970");
-    check_bytes(ERR_UNSUPPORTED, "the object inside is encoded once more", CONFIG_MAP "220161");
+    check_bytes(ERR_UNSUPPORTED, "nested content encoding is not supported", CONFIG_MAP "1a04677a6970");
+    check_bytes(ERR_UNSUPPORTED, "nested content encoding is not supported", CONFIG_MAP "220161");
 }
 
 /* "application/vnd.kubernetes.protobuf" */

@@ -45,7 +45,7 @@ static int fake_remove(const void *ctx, const struct volume *v, const struct sto
 
 static const struct provisioner_type fake_type = { fake_provision, fake_remove };
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct provisioner_options p = { .part = *o, .type = &fake_type, .name = "test.io/p" };
     struct provisioner *x = NULL;
@@ -496,6 +496,26 @@ TEST(provisioner_looks_once_more_before_it_removes)
     pass(&w, 200);
     ASSERT_INT(1, fake.removed);
     ASSERT_SENT(&w.served, 200, "GET", path, NULL);
+    parts_done(&w);
+}
+
+/* The cache has a claim that the server does not have any more. */
+TEST(provisioner_looks_once_more_before_it_makes)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w);
+    fake.r = -ERR_IO;
+    fake.fails = 1;
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 1);
+    ASSERT_INT(1, fake.made);
+    w.is_blind_to[KIND_CLAIM] = true;
+    drop_claim(&w, CLAIMS "/x");
+    pass(&w, 200);
+    ASSERT_INT(1, fake.made);
+    ASSERT_GONE(&w, volume_path(uid));
     parts_done(&w);
 }
 

@@ -10,7 +10,7 @@
 
 static struct pool *the_pool;
 
-static inline void pool_open(const struct part_options *o)
+static inline void pool_open(const struct component_deps *o)
 {
     ASSERT_OK(pool_new(o->loop, 2, 64, &the_pool, &err));
 }

@@ -29,7 +29,7 @@ TEST(quote_escapes)
 
         assert_true(copy || rows[i].len == 0);
         memcpy(copy, rows[i].text, rows[i].len);
-        ASSERT_STR(rows[i].quoted, quote(quoted, sizeof quoted, (struct str){ copy, rows[i].len }));
+        ASSERT_STR(rows[i].quoted, quote_text(quoted, sizeof quoted, (struct str){ copy, rows[i].len }));
     }
 }
 
@@ -40,16 +40,16 @@ TEST(quote_is_cut_between_characters)
         struct str s = STR_LIT("ab\xE2\x82\xAC\n\xFF");
 
         memset(quoted, '#', sizeof quoted);
-        quote(quoted, size, s);
+        quote_text(quoted, size, s);
         assert_true(strlen(quoted) < size);
         assert_true(str_is_utf8(str_of(quoted)));
         if (size < sizeof quoted)
             ASSERT_INT('#', quoted[size]);
     }
     char quoted[8];
-    ASSERT_STR("\"abc\"", quote(quoted, 6, STR_LIT("abc")));
-    ASSERT_STR("\"abc", quote(quoted, 5, STR_LIT("abc")));
-    ASSERT_STR("\"ab", quote(quoted, 4, STR_LIT("abc")));
+    ASSERT_STR("\"abc\"", quote_text(quoted, 6, STR_LIT("abc")));
+    ASSERT_STR("\"abc", quote_text(quoted, 5, STR_LIT("abc")));
+    ASSERT_STR("\"ab", quote_text(quoted, 4, STR_LIT("abc")));
 }
 
 TEST_MAIN()

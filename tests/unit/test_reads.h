@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-#include "apiserver/call.h"
+#include "apiserver/api_call.h"
 #include "apiserver/lists.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/read.h"
@@ -204,7 +204,7 @@ static inline void ask_through(struct world *w, struct asked *a, const struct ca
     ASSERT_OK(route_parse(&a->call, &err));
     a->call.view.is_pretty = negotiate_is_pretty(&a->call);
     ASSERT_INT(ROUTE_OK, route_resolve(&a->call));
-    assert_true(negotiate(&a->call));
+    assert_true(negotiate_view(&a->call));
     switch (a->call.route.verb) {
     case VERB_GET:
         read_get(&a->call);

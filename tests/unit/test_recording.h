@@ -9,7 +9,7 @@
 #include "apiserver/local_client.h"
 #include "base/log.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_target.h"
 #include "machinery/recorder.h"
 
 #define WIRE_HELD_MAX 512

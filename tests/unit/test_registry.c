@@ -161,7 +161,7 @@ TEST(registry_leaves_out_bad_names)
     err = (struct error){ 0 };
     ASSERT_INT(0, registry_new(all, NULL, &g, &err));
     ASSERT_INT(ERR_NONE, err.code); /* untouched */
-    assert_non_null(strstr(registry_complaint(g), "volume plugin has invalid name: \"bad name!\": "));
+    assert_non_null(strstr(registry_load_error(g), "volume plugin has invalid name: \"bad name!\": "));
     ASSERT_OK(registry_by_name(g, "test/a", &found, &err));
     ASSERT_OK(registry_by_name(g, "test/c", &found, &err));
     assert_ptr_equal(found, &plugin_c);
@@ -180,7 +180,7 @@ TEST(registry_takes_each_name_once)
 
     err = (struct error){ 0 };
     ASSERT_INT(0, registry_new(all, NULL, &g, &err));
-    assert_non_null(strstr(registry_complaint(g),
+    assert_non_null(strstr(registry_load_error(g),
                            "volume plugin \"test/a\" was registered more than once, volume plugin "
                            "has invalid name"));
     ASSERT_OK(registry_by_spec(g, &spec, &found, &err));
@@ -207,7 +207,7 @@ TEST(registry_works_without_prober)
         assert_ptr_equal(found, &plugin_a);
         spec.volume = volume_of(flex);
         ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(g, &spec, &found, &err));
-        ASSERT_STR(probers[i] ? "no directory" : "", registry_complaint(g));
+        ASSERT_STR(probers[i] ? "no directory" : "", registry_load_error(g));
     }
 }
 
@@ -225,10 +225,10 @@ TEST(registry_applies_events_beside_errors)
     fake_add(&p, "acme/disk", found_new("acme/disk"));
     ASSERT_OK(registry_by_spec(g, &spec, &found, &err));
     ASSERT_STR("acme/disk", found->name);
-    ASSERT_STR("half of it", registry_complaint(g));
+    ASSERT_STR("half of it", registry_load_error(g));
     p.complaint = NULL;
     ASSERT_OK(registry_by_name(g, "acme/disk", &found, &err));
-    ASSERT_STR("", registry_complaint(g));
+    ASSERT_STR("", registry_load_error(g));
     ASSERT_INT(2, p.probes);
 }
 
@@ -270,7 +270,7 @@ TEST(registry_refuses_what_is_found_under_a_bad_name)
     fake_add(&p, "test/a", found_new("test/a"));
     ASSERT_ERR(ERR_CONFLICT, registry_by_name(g, "test/a", &found, &err));
     ASSERT_STR("multiple volume plugins matched: test/a and test/a", err.msg);
-    assert_non_null(strstr(registry_complaint(g), "failed to load volume plugin a/b/c, error: "));
+    assert_non_null(strstr(registry_load_error(g), "failed to load volume plugin a/b/c, error: "));
     ASSERT_INT(1, frees);
 }
 

@@ -1,14 +1,14 @@
 /* Reviews as they are asked and answered, and tokens as they are issued: through calls, without a store. */
 #include "tests/unit/test_io.h"
 
+#include "tests/unit/test_access_lookup.h"
 #include "tests/unit/test_call.h"
-#include "tests/unit/test_facts.h"
 
 #include "apiserver/authenticate.h"
 #include "apiserver/reviews.h"
 #include "apiserver/route.h"
 #include "apiserver/server.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "apiserver/token.h"
 #include "apiserver/user.h"
 #include "base/cleanup.h"
@@ -18,7 +18,7 @@
 #define GROUPS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /* The server's facts are the test's. */
-struct facts store_facts(struct store *s)
+struct access_lookup store_lookup(struct store *s)
 {
     (void)s;
     return test_facts;
@@ -44,7 +44,7 @@ static void world_init(struct world *w, const char *name, const char *const *gro
         .clock = &w->time.clock,
         .token_key = w->key,
         .token_file = in_dir(&w->dir, "tokens"),
-        .facts = test_facts,
+        .lookup = test_facts,
     };
     ASSERT_OK(authenticator_new(&o, &w->server.authenticator, &err));
     w->server.clock = &w->time.clock;
@@ -135,7 +135,7 @@ TEST(token_reviews)
     assert_post(
         &w, AUTHN "tokenreviews", "{'spec':{'token':'wrong'}}",
         "201 {'kind':'TokenReview','apiVersion':'authentication.k8s.io/v1','metadata':{},'spec':{'token':"
-        "'wrong'},'status':{'user':{},'error':'invalid bearer token: it is no token of ours'}}");
+        "'wrong'},'status':{'user':{},'error':'invalid bearer token: it is not a token of this server'}}");
     assert_post(&w, AUTHN "tokenreviews", "{'spec':{}}",
                 "400 {'kind':'Status','apiVersion':'v1','metadata':{},'status':'Failure','message':'token is "
                 "required "
@@ -593,7 +593,7 @@ TEST(without_an_authenticator)
     w.server.authenticator = authenticator_free(w.server.authenticator);
     assert_non_null(strstr(post(&w, TOKEN, "{}"), "501 {"));
     assert_non_null(strstr(post(&w, AUTHN "tokenreviews", "{'spec':{'token':'x'}}"),
-                           "invalid bearer token: this server asks for none"));
+                           "invalid bearer token: authentication is disabled"));
     world_done(&w);
 }
 

@@ -133,7 +133,7 @@ static json_ref make_object(struct maker *m, const struct schema *s, unsigned de
 
     if (rng_chance(&m->rng, 40))
         add_unknown(m, v);
-    for (const struct field *f = s->fields; f->name; f++)
+    for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++)
         if (!(f->flags & FIELD_DROPPED) && rng_chance(&m->rng, depth < 2 ? 80 : 35))
             json_set(&m->doc, v, f->name, make_value(m, f, f->type, depth));
     if (rng_chance(&m->rng, 40))

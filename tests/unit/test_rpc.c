@@ -252,7 +252,7 @@ TEST(message_beyond_the_bound_ends_the_call)
     ASSERT_STR("rpc error: code = ResourceExhausted desc = the headers of the answer are too large", err.msg);
     test_call_done(&t);
     ASSERT_ERR(ERR_UNCERTAIN, ask(&b, &t, "/t/twice", "x"));
-    ASSERT_STR("rpc error: code = Unavailable desc = the answer is not one message", err.msg);
+    ASSERT_STR("rpc error: code = Unavailable desc = the answer does not consist of one message", err.msg);
     test_call_done(&t);
     ASSERT_OK(ask(&b, &t, "/t/echo", "still there"));
     test_call_done(&t);
@@ -370,7 +370,7 @@ TEST(connection_that_ends_leaves_it_open_what_happened)
     while (b.server.requests < 1)
         (void)loop_poll(b.loop);
     ASSERT_ERR(ERR_UNCERTAIN, ask(&b, &t, "/t/half", ""));
-    ASSERT_STR("rpc error: code = Unavailable desc = the connection was closed before an answer came",
+    ASSERT_STR("rpc error: code = Unavailable desc = the connection was closed before an answer was received",
                err.msg);
     test_call_done(&t);
     ASSERT_ERR(ERR_UNCERTAIN, test_call_await(&b, &held)); /* it was on the same connection */

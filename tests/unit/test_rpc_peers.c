@@ -249,10 +249,10 @@ TEST(bad_peers_leave_it_open_what_happened)
         const char *words;
     } rows[] = {
 #define ROW(bytes, words) { bytes, sizeof(bytes) - 1, words }
-        ROW("", "the connection was closed before an answer came"),
+        ROW("", "the connection was closed before an answer was received"),
         ROW("HTTP/1.1 400 Bad Request\r\n\r\n", ""),
-        ROW(SETTINGS, "the connection was closed before an answer came"),
-        ROW(SETTINGS SETTINGS SETTINGS, "the connection was closed before an answer came"),
+        ROW(SETTINGS, "the connection was closed before an answer was received"),
+        ROW(SETTINGS SETTINGS SETTINGS, "the connection was closed before an answer was received"),
         ROW("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", ""),
         ROW(SETTINGS HEADERS("\1", "\5") "\x88", "server closed the stream without sending trailers"),
         ROW(SETTINGS HEADERS("\1", "\5") "\x8d", "unexpected HTTP status code received from server: 404"),
@@ -261,13 +261,13 @@ TEST(bad_peers_leave_it_open_what_happened)
         ROW(SETTINGS "\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\2", ""),              /* GOAWAY */
         /* A status, and no message or half of one. */
         ROW(SETTINGS HEADERS("\20", "\5") "\x88\0\013grpc-status\0010",
-            "the answer holds no message that can be read"),
+            "the answer contains no valid message"),
         ROW(SETTINGS HEADERS("\1", "\4") "\x88" DATA("\5", "\0") "\0\0\0\0\11" HEADERS(
                 "\17", "\5") "\0\013grpc-status\0010",
-            "the answer is not one message"),
+            "the answer does not consist of one message"),
         ROW(SETTINGS HEADERS("\1", "\4") "\x88" DATA("\5", "\0") "\1\0\0\0\0" HEADERS(
                 "\17", "\5") "\0\013grpc-status\0010",
-            "the answer holds no message that can be read"),
+            "the answer contains no valid message"),
 #undef ROW
     };
     _cleanup_(bench_done) struct bench b;
@@ -344,7 +344,7 @@ TEST(answers_are_bounded_and_checked)
     _cleanup_(rpc_message_free) ProtobufCMessage *m = NULL;
 
     ASSERT_ERR(ERR_UNCERTAIN, csi_answer_read(CSI_NODE_INFO, STR_LIT("\xff\xff\xff"), &m, &err));
-    ASSERT_STR("the answer to /csi.v1.Node/NodeGetInfo cannot be read", err.msg);
+    ASSERT_STR("cannot decode response to /csi.v1.Node/NodeGetInfo", err.msg);
     ASSERT_ERR(ERR_UNCERTAIN, csi_answer_read(CSI_NODE_INFO,
                                               STR_LIT("\x0a\x7f"
                                                       "a"),

@@ -1,7 +1,7 @@
 #include "tests/unit/test_io.h"
 
 #include "base/cleanup.h"
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "host/safe_path.h"
 #include "io/file.h"
 
@@ -87,7 +87,7 @@ TEST(below_goes_by_components)
 TEST(opening_follows_no_link)
 {
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    _cleanup_(fd_closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
 
     assert_true(at >= 0);
     assert_int_equal(mkdir(in_dir(&d, "real"), 0700), 0);
@@ -110,7 +110,7 @@ TEST(opening_crosses_no_mount)
 {
     skip_without_mounts();
     _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
-    _cleanup_(closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), across = -1;
+    _cleanup_(fd_closep) int at = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), across = -1;
     enum host_path_state state = HOST_PATH_MISSING;
     int refused;
 
@@ -178,7 +178,7 @@ TEST(what_is_there_must_be_a_directory_of_ours)
     assert_int_equal(symlink("/etc", in_dir(&d, "link")), 0);
     put_file(in_dir(&d, "file"), "");
     ASSERT_ERR(ERR_EXISTS, host_make_dir(d.path, "link", 0750, &err));
-    assert_non_null(strstr(err.msg, "/link' is there and is not a directory"));
+    assert_non_null(strstr(err.msg, "/link' exists and is not a directory"));
     ASSERT_ERR(ERR_EXISTS, host_make_dir(d.path, "file", 0750, &err));
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         ASSERT_ERR(ERR_INVALID, host_make_dir(d.path, names[i], 0750, &err));
@@ -202,7 +202,7 @@ TEST(another_users_directories_are_not_taken)
     assert_int_equal(mkdir(in_dir(&d, "base/v"), 0755), 0);
     assert_int_equal(chown(in_dir(&d, "base/v"), 65534, 65534), 0);
     ASSERT_ERR(ERR_EXISTS, host_make_dir(in_dir(&d, "base"), "v", 0750, &err));
-    assert_non_null(strstr(err.msg, "belongs to user 65534"));
+    assert_non_null(strstr(err.msg, "is owned by user 65534"));
     assert_int_equal(chown(in_dir(&d, "base"), 65534, 65534), 0);
     ASSERT_ERR(ERR_DENIED, host_make_dir(in_dir(&d, "base"), "w", 0750, &err));
     assert_int_equal(access(in_dir(&d, "base/w"), F_OK), -1);

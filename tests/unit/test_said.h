@@ -9,7 +9,7 @@
 #include "scheduler/explain.h"
 #include "why/events.h"
 #include "why/text.h"
-#include "why/world.h"
+#include "why/why_world.h"
 
 /* What was said last. */
 static struct said {
@@ -42,7 +42,7 @@ static inline void onlooker_open(struct onlooker *x, struct served *w)
     io.client = x->client;
     ASSERT_OK(informers_new(&io, &x->informers, &err));
     ASSERT_OK(why_world_caches(&x->world, x->informers, &err));
-    so.part = (struct part_options){
+    so.part = (struct component_deps){
         .loop = w->loop, .clock = &w->clock.clock, .client = x->client, .informers = x->informers, .seed = 78
     };
     ASSERT_OK(scheduler_new(&so, &x->scheduler, &err));

@@ -144,8 +144,8 @@ TEST(without_nodes_there_is_nothing_to_ask)
     assert_int_equal(x.state, SCHEDULE_REFUSED);
     ASSERT_STR("no-nodes", refusal_word(x.refusal));
     assert_null(x.about);
-    schedule_judge_volume(&x, cached_claim(s.scheduler, "default", "c"), cached_volume(s.scheduler, "v1"),
-                          &v);
+    schedule_filter_volume(&x, cached_claim(s.scheduler, "default", "c"), cached_volume(s.scheduler, "v1"),
+                           &v);
     assert_int_equal(v.reject, REJECT_NODE);
     assert_null(v.node);
     schedule_done(&x);
@@ -185,9 +185,9 @@ TEST(every_node_has_its_verdict_in_the_order_of_names)
 
         ASSERT_STR(expected[i].name, x.nodes.items[i].node->obj.name);
         ASSERT_STR(expected[i].word ? expected[i].word : "",
-                   reasons ? reason_word(verdict_first(reasons)) : "");
+                   reasons ? reason_word(filter_result_first(reasons)) : "");
         if (reasons)
-            assert_true(strlen(reason_of_node(verdict_first(reasons))) > 0);
+            assert_true(strlen(reason_of_node(filter_result_first(reasons))) > 0);
     }
     ASSERT_STR("a", x.nodes.items[2].verdict.taint->key);
     schedule_done(&x);
@@ -244,7 +244,7 @@ TEST(a_volume_is_refused_for_itself_its_node_or_what_the_pod_says_of_the_node)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct schedule_volume v;
 
-        schedule_judge_volume(&x, c, cached_volume(s.scheduler, rows[i].name), &v);
+        schedule_filter_volume(&x, c, cached_volume(s.scheduler, rows[i].name), &v);
         if (v.reject != rows[i].reject || v.reasons != rows[i].reasons)
             fail_msg("%s: %s, %#x", rows[i].name, reject_names[v.reject], v.reasons);
         ASSERT_STR(rows[i].node ? rows[i].node : "", v.node ? v.node->obj.name : "");
@@ -252,7 +252,7 @@ TEST(a_volume_is_refused_for_itself_its_node_or_what_the_pod_says_of_the_node)
     /* Looked for node by node it ends, sooner or later. */
     x.checks_left = 0;
     struct schedule_volume v;
-    schedule_judge_volume(&x, c, cached_volume(s.scheduler, "small"), &v);
+    schedule_filter_volume(&x, c, cached_volume(s.scheduler, "small"), &v);
     assert_int_equal(v.reject, REJECT_SIZE);
     schedule_done(&x);
     still_done(&s);
@@ -275,7 +275,7 @@ TEST(a_volume_that_is_promised_to_another_is_taken)
     assert_int_equal(assume_volume(&s.scheduler->assumed, volume, "u-other", "u-pod"), 0);
     ask(&s, "p", &x);
     assert_int_equal(x.state, SCHEDULE_NO_NODE);
-    schedule_judge_volume(&x, cached_claim(s.scheduler, "default", "c"), volume, &v);
+    schedule_filter_volume(&x, cached_claim(s.scheduler, "default", "c"), volume, &v);
     assert_int_equal(v.reject, REJECT_TAKEN);
     assert_true(v.is_promised);
     schedule_done(&x);
@@ -317,7 +317,7 @@ TEST(a_pod_at_work_is_set_aside_or_on_its_way)
         assert_int_equal(x.since_ns, NS_PER_S);
         schedule_done(&x);
         assert_int_equal(s.scheduler->bindings_count, 1);
-        assert_int_equal(s.scheduler->queue.counts[QUEUE_ASIDE], 1);
+        assert_int_equal(s.scheduler->queue.counts[QUEUE_UNSCHEDULABLE], 1);
     }
     still_done(&s);
 }
@@ -386,9 +386,9 @@ static bool takes_it(uint64_t seed, int node)
     build(&s, seed, node, /* volume= */ -1, &m);
     still_start_scheduler(&s);
     /* One that rests had the node, and then a promise of another pod was in its way. */
-    takes = s.scheduler->bindings_count > 0 || s.scheduler->queue.counts[QUEUE_RESTING] > 0;
+    takes = s.scheduler->bindings_count > 0 || s.scheduler->queue.counts[QUEUE_BACKOFF] > 0;
     if (!takes)
-        assert_int_equal(s.scheduler->queue.counts[QUEUE_ASIDE], 1);
+        assert_int_equal(s.scheduler->queue.counts[QUEUE_UNSCHEDULABLE], 1);
     still_done(&s);
     return takes;
 }
@@ -445,7 +445,7 @@ TEST(what_is_said_of_a_volume_is_what_happens_to_it)
             build(&s, seed, -1, i, &m);
             ask(&s, "p0", &x);
             c = cached_claim(s.scheduler, "default", "c0");
-            schedule_judge_volume(&x, c, cached_volume(s.scheduler, name), &v);
+            schedule_filter_volume(&x, c, cached_volume(s.scheduler, name), &v);
             if ((v.reject == REJECT_NONE && v.reasons == 0) != (x.state == SCHEDULE_FITS))
                 fail_msg("world %llu, volume v%d: %s", (unsigned long long)seed, i, reject_names[v.reject]);
             *(x.state == SCHEDULE_FITS ? &taken : &refused) += 1;

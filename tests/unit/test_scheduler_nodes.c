@@ -190,6 +190,7 @@ TEST(nodes_by_name)
     assert_null(nodes_get(&all, "m"));
     nodes_remove(&all, "m"); /* twice is nothing */
     ASSERT_INT(3, all.all.count);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -210,6 +211,7 @@ TEST(pods_of_a_node_that_is_not_there)
     nodes_remove_pod(&all, "p");
     assert_null(nodes_placed(&all, "p"));
     assert_null(map_get(&all.by_name, str_of("n")));
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -231,6 +233,7 @@ TEST(pods_come_and_go)
     nodes_remove_pod(&all, "a");
     nodes_remove_pod(&all, "a");
     assert_used("n", 0, 0);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -245,6 +248,7 @@ TEST(sums_come_back_from_their_limit)
     nodes_remove_pod(&all, "big");
     assert_used("n", 1, 1000);
     ASSERT_INT(GI, nodes_get(&all, "n")->used.memory);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -264,6 +268,7 @@ TEST(promise_counts_until_the_pod_is_there)
     assert_false(nodes_placed(&all, "p")->is_assumed);
     nodes_forget(&all, "p"); /* an assignment stays */
     assert_used("n", 1, 1000);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -286,6 +291,7 @@ TEST(promise_is_given_back)
     assume(pod("r", "", "Pending", ONE_CPU), "n");
     nodes_remove_pod(&all, "r");
     assert_used("n", 0, 0);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 
@@ -310,6 +316,7 @@ TEST(promise_without_memory)
     assert_null(nodes_placed(&all, "p"));
     assert_null(map_get(&all.by_name, str_of("gone")));
     (void)object_unref(p);
+    assert_null(nodes_check(&all));
     nodes_done(&all);
 }
 

@@ -29,6 +29,7 @@ static void bench_init(struct bench *b)
 
 static void bench_done(struct bench *b)
 {
+    assert_null(queue_check(&b->queue));
     queue_done(&b->queue);
     loop_free(b->loop);
 }
@@ -66,18 +67,18 @@ static struct queued_pod *take(struct bench *b, const char *name)
     }
     assert_non_null(x);
     assert_string_equal(x->pod->obj.name, name);
-    ASSERT_INT(QUEUE_UNDER_WAY, x->place);
+    ASSERT_INT(QUEUE_IN_FLIGHT, x->place);
     return x;
 }
 
 static bool helps(void *ctx, const struct queued_pod *x)
 {
-    return x->judges & *(const uint32_t *)ctx;
+    return x->filters & *(const uint32_t *)ctx;
 }
 
-static void move(struct bench *b, uint32_t judges)
+static void move(struct bench *b, uint32_t filters)
 {
-    queue_move(&b->queue, helps, &judges);
+    queue_requeue(&b->queue, helps, &filters);
 }
 
 static enum queue_place place_of(const struct bench *b, const char *name)
@@ -107,7 +108,7 @@ TEST(by_priority_then_by_time)
     take(&b, "low");
     take(&b, "lowest");
     take(&b, NULL);
-    ASSERT_INT(6, b.queue.counts[QUEUE_UNDER_WAY]);
+    ASSERT_INT(6, b.queue.counts[QUEUE_IN_FLIGHT]);
     bench_done(&b);
 }
 
@@ -139,8 +140,8 @@ TEST(removed_wherever_it_is)
     put(&b, "resting", 3, true);
     put(&b, "aside", 2, true);
     put(&b, "away", 1, true);
-    queue_rest(&b.queue, take(&b, "resting"));
-    queue_set_aside(&b.queue, take(&b, "aside"), 1);
+    queue_put_backoff(&b.queue, take(&b, "resting"));
+    queue_put_unschedulable(&b.queue, take(&b, "aside"), 1);
     take(&b, "away");
     for (unsigned i = 0; i < QUEUE_PLACE_COUNT; i++)
         ASSERT_INT(1, b.queue.counts[i]);
@@ -170,10 +171,10 @@ TEST(rest_grows)
     bench_init(&b);
     put(&b, "p", 0, true);
     for (size_t i = 0; i < ARRAY_LEN(rests_ms); i++) {
-        queue_rest(&b.queue, take(&b, "p"));
+        queue_put_backoff(&b.queue, take(&b, "p"));
         pass(&b, rests_ms[i] - 1);
         take(&b, NULL);
-        ASSERT_INT(QUEUE_RESTING, place_of(&b, "p"));
+        ASSERT_INT(QUEUE_BACKOFF, place_of(&b, "p"));
         pass(&b, 1);
     }
     take(&b, "p");
@@ -189,11 +190,11 @@ TEST(rests_end_in_their_order)
     bench_init(&b);
     put(&b, "a", 1, true);
     put(&b, "b", 0, true);
-    queue_rest(&b.queue, take(&b, "a"));
+    queue_put_backoff(&b.queue, take(&b, "a"));
     pass(&b, 1000);
     a = take(&b, "a");
-    queue_rest(&b.queue, a); /* two seconds */
-    queue_rest(&b.queue, take(&b, "b"));
+    queue_put_backoff(&b.queue, a); /* two seconds */
+    queue_put_backoff(&b.queue, take(&b, "b"));
     pass(&b, 1000);
     take(&b, "b");
     take(&b, NULL);
@@ -209,13 +210,13 @@ TEST(rest_holds)
 
     bench_init(&b);
     put(&b, "p", 0, true);
-    queue_set_aside(&b.queue, take(&b, "p"), 1);
+    queue_put_unschedulable(&b.queue, take(&b, "p"), 1);
     move(&b, 2);
-    ASSERT_INT(QUEUE_ASIDE, place_of(&b, "p")); /* no help for it */
+    ASSERT_INT(QUEUE_UNSCHEDULABLE, place_of(&b, "p")); /* no help for it */
     move(&b, 1 | 2);
-    ASSERT_INT(QUEUE_RESTING, place_of(&b, "p"));
+    ASSERT_INT(QUEUE_BACKOFF, place_of(&b, "p"));
     put(&b, "p", 0, true);
-    ASSERT_INT(QUEUE_RESTING, place_of(&b, "p"));
+    ASSERT_INT(QUEUE_BACKOFF, place_of(&b, "p"));
     pass(&b, 999);
     take(&b, NULL);
     pass(&b, 1);
@@ -232,8 +233,8 @@ TEST(help_after_the_rest_is_at_once)
     bench_init(&b);
     put(&b, "p", 0, true);
     put(&b, "q", 0, true);
-    queue_set_aside(&b.queue, take(&b, "p"), 1);
-    queue_set_aside(&b.queue, take(&b, "q"), 2);
+    queue_put_unschedulable(&b.queue, take(&b, "p"), 1);
+    queue_put_unschedulable(&b.queue, take(&b, "q"), 2);
     pass(&b, 5000);
     take(&b, NULL);
     b.ready = 0;
@@ -252,9 +253,9 @@ TEST(sweep)
     bench_init(&b);
     put(&b, "p", 0, true);
     put(&b, "q", 0, true);
-    queue_set_aside(&b.queue, take(&b, "p"), 1);
+    queue_put_unschedulable(&b.queue, take(&b, "p"), 1);
     pass(&b, 10000);
-    queue_set_aside(&b.queue, take(&b, "q"), 1); /* its sweep comes 20 s after its five minutes */
+    queue_put_unschedulable(&b.queue, take(&b, "q"), 1); /* its sweep comes 20 s after its five minutes */
     pass(&b, 289999);
     take(&b, NULL);
     pass(&b, 1);
@@ -275,11 +276,11 @@ TEST(sweep_begins_again)
 
     bench_init(&b);
     put(&b, "p", 0, true);
-    queue_set_aside(&b.queue, take(&b, "p"), 1);
+    queue_put_unschedulable(&b.queue, take(&b, "p"), 1);
     pass(&b, 300000);
     x = take(&b, "p");
     pass(&b, 100000);
-    queue_set_aside(&b.queue, x, 1);
+    queue_put_unschedulable(&b.queue, x, 1);
     pass(&b, 300000);
     take(&b, "p");
     bench_done(&b);
@@ -292,11 +293,11 @@ TEST(changes_of_the_pod)
 
     bench_init(&b);
     put(&b, "p", 0, true);
-    queue_set_aside(&b.queue, take(&b, "p"), 1);
+    queue_put_unschedulable(&b.queue, take(&b, "p"), 1);
     pass(&b, 5000);
     put(&b, "p", 0, false);
     take(&b, NULL);
-    ASSERT_INT(QUEUE_ASIDE, place_of(&b, "p"));
+    ASSERT_INT(QUEUE_UNSCHEDULABLE, place_of(&b, "p"));
     put(&b, "p", 0, true);
     take(&b, "p");
     bench_done(&b);
@@ -315,7 +316,7 @@ TEST(under_way)
     move(&b, UINT32_MAX);
     take(&b, NULL);
     ASSERT_INT(5, x->pod->priority);
-    queue_rest(&b.queue, x);
+    queue_put_backoff(&b.queue, x);
     pass(&b, 1000);
     take(&b, "p");
     bench_done(&b);

@@ -11,94 +11,78 @@
 
 static struct error err;
 
-static const struct schema leaf_schema = {
-    "Leaf",
-    (const struct field[]){
-        { "name", FIELD_STRING },
-        { "count", FIELD_INT32, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field leaf_fields[] = {
+    { "name", FIELD_STRING },
+    { "count", FIELD_INT32, .flags = FIELD_POINTER },
 };
+static const struct schema leaf_schema = SCHEMA("Leaf", leaf_fields);
 
-static const struct schema open_schema = {
-    "Open",
-    (const struct field[]){
-        { "known", FIELD_STRING },
-        { "leaf", FIELD_OBJECT, .sub = &leaf_schema },
-        { 0 },
-    },
-    .open = true,
+static const struct field open_fields[] = {
+    { "known", FIELD_STRING },
+    { "leaf", FIELD_OBJECT, .sub = &leaf_schema },
 };
+static const struct schema open_schema = SCHEMA_OPEN("Open", open_fields);
 
-static const struct schema always_schema = {
-    "Always",
-    (const struct field[]){
-        { "text", FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "flag", FIELD_BOOL, .flags = FIELD_ALWAYS },
-        { "small", FIELD_INT32, .flags = FIELD_ALWAYS },
-        { "large", FIELD_INT64, .flags = FIELD_ALWAYS },
-        { "size", FIELD_QUANTITY, .flags = FIELD_ALWAYS },
-        { "port", FIELD_INT_OR_STRING, .flags = FIELD_ALWAYS },
-        { "bytes", FIELD_BYTES, .flags = FIELD_ALWAYS },
-        { "sub", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_ALWAYS },
-        { "list", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_ALWAYS },
-        { "map", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_ALWAYS },
-        { 0 },
-    },
+static const struct field always_fields[] = {
+    { "text", FIELD_STRING, .flags = FIELD_ALWAYS },
+    { "flag", FIELD_BOOL, .flags = FIELD_ALWAYS },
+    { "small", FIELD_INT32, .flags = FIELD_ALWAYS },
+    { "large", FIELD_INT64, .flags = FIELD_ALWAYS },
+    { "size", FIELD_QUANTITY, .flags = FIELD_ALWAYS },
+    { "port", FIELD_INT_OR_STRING, .flags = FIELD_ALWAYS },
+    { "bytes", FIELD_BYTES, .flags = FIELD_ALWAYS },
+    { "sub", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_ALWAYS },
+    { "list", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_ALWAYS },
+    { "map", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_ALWAYS },
 };
+static const struct schema always_schema = SCHEMA("Always", always_fields);
 
-static const struct schema pointer_schema = {
-    "Pointer",
-    (const struct field[]){
-        { "text", FIELD_STRING, .flags = FIELD_POINTER },
-        { "flag", FIELD_BOOL, .flags = FIELD_POINTER },
-        { "small", FIELD_INT32, .flags = FIELD_POINTER },
-        { "large", FIELD_INT64, .flags = FIELD_POINTER },
-        { "size", FIELD_QUANTITY, .flags = FIELD_POINTER },
-        { "port", FIELD_INT_OR_STRING, .flags = FIELD_POINTER },
-        { "sub", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_POINTER },
-        { "list", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_POINTER },
-        { "map", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_POINTER },
-        { 0 },
-    },
+static const struct field pointer_fields[] = {
+    { "text", FIELD_STRING, .flags = FIELD_POINTER },
+    { "flag", FIELD_BOOL, .flags = FIELD_POINTER },
+    { "small", FIELD_INT32, .flags = FIELD_POINTER },
+    { "large", FIELD_INT64, .flags = FIELD_POINTER },
+    { "size", FIELD_QUANTITY, .flags = FIELD_POINTER },
+    { "port", FIELD_INT_OR_STRING, .flags = FIELD_POINTER },
+    { "sub", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_POINTER },
+    { "list", FIELD_LIST, .item = FIELD_STRING, .flags = FIELD_POINTER },
+    { "map", FIELD_MAP, .item = FIELD_STRING, .flags = FIELD_POINTER },
 };
+static const struct schema pointer_schema = SCHEMA("Pointer", pointer_fields);
 
-static const struct schema top_schema = {
-    "Top",
-    (const struct field[]){
-        { "text", FIELD_STRING },
-        { "named", FIELD_STRING, .go_type = "types.UID" },
-        { "flag", FIELD_BOOL },
-        { "small", FIELD_INT32 },
-        { "large", FIELD_INT64 },
-        { "size", FIELD_QUANTITY },
-        { "time", FIELD_TIME },
-        { "micro", FIELD_MICRO_TIME },
-        { "bytes", FIELD_BYTES },
-        { "port", FIELD_INT_OR_STRING },
-        { "any", FIELD_ANY },
-        { "leaf", FIELD_OBJECT, .sub = &leaf_schema },
-        { "open", FIELD_OBJECT, .sub = &open_schema },
-        { "always", FIELD_OBJECT, .sub = &always_schema },
-        { "pointer", FIELD_OBJECT, .sub = &pointer_schema },
-        { "texts", FIELD_LIST, .item = FIELD_STRING },
-        { "modes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.Mode" },
-        { "flags", FIELD_LIST, .item = FIELD_BOOL },
-        { "numbers", FIELD_LIST, .item = FIELD_INT64 },
-        { "sizes", FIELD_LIST, .item = FIELD_QUANTITY },
-        { "times", FIELD_LIST, .item = FIELD_TIME },
-        { "ports", FIELD_LIST, .item = FIELD_INT_OR_STRING },
-        { "things", FIELD_LIST, .item = FIELD_ANY },
-        { "leaves", FIELD_LIST, .item = FIELD_OBJECT, .sub = &leaf_schema },
-        { "labels", FIELD_MAP, .item = FIELD_STRING },
-        { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
-        { "secret", FIELD_MAP, .item = FIELD_BYTES },
-        { "byName", FIELD_MAP, .item = FIELD_OBJECT, .sub = &leaf_schema },
-        { "old", FIELD_STRING, .flags = FIELD_DROPPED },
-        { "oldLeaf", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_DROPPED },
-        { 0 },
-    },
+static const struct field top_fields[] = {
+    { "text", FIELD_STRING },
+    { "named", FIELD_STRING, .go_type = "types.UID" },
+    { "flag", FIELD_BOOL },
+    { "small", FIELD_INT32 },
+    { "large", FIELD_INT64 },
+    { "size", FIELD_QUANTITY },
+    { "time", FIELD_TIME },
+    { "micro", FIELD_MICRO_TIME },
+    { "bytes", FIELD_BYTES },
+    { "port", FIELD_INT_OR_STRING },
+    { "any", FIELD_ANY },
+    { "leaf", FIELD_OBJECT, .sub = &leaf_schema },
+    { "open", FIELD_OBJECT, .sub = &open_schema },
+    { "always", FIELD_OBJECT, .sub = &always_schema },
+    { "pointer", FIELD_OBJECT, .sub = &pointer_schema },
+    { "texts", FIELD_LIST, .item = FIELD_STRING },
+    { "modes", FIELD_LIST, .item = FIELD_STRING, .go_type = "v1.Mode" },
+    { "flags", FIELD_LIST, .item = FIELD_BOOL },
+    { "numbers", FIELD_LIST, .item = FIELD_INT64 },
+    { "sizes", FIELD_LIST, .item = FIELD_QUANTITY },
+    { "times", FIELD_LIST, .item = FIELD_TIME },
+    { "ports", FIELD_LIST, .item = FIELD_INT_OR_STRING },
+    { "things", FIELD_LIST, .item = FIELD_ANY },
+    { "leaves", FIELD_LIST, .item = FIELD_OBJECT, .sub = &leaf_schema },
+    { "labels", FIELD_MAP, .item = FIELD_STRING },
+    { "capacity", FIELD_MAP, .item = FIELD_QUANTITY },
+    { "secret", FIELD_MAP, .item = FIELD_BYTES },
+    { "byName", FIELD_MAP, .item = FIELD_OBJECT, .sub = &leaf_schema },
+    { "old", FIELD_STRING, .flags = FIELD_DROPPED },
+    { "oldLeaf", FIELD_OBJECT, .sub = &leaf_schema, .flags = FIELD_DROPPED },
 };
+static const struct schema top_schema = SCHEMA("Top", top_fields);
 
 static void quotes(const char *text, struct buf *out)
 {

@@ -13,7 +13,7 @@
 #include "apiserver/authenticate.h"
 #include "apiserver/counts.h"
 #include "apiserver/server.h"
-#include "apiserver/store_facts.h"
+#include "apiserver/store_lookup.h"
 #include "machinery/metrics.h"
 #include "store/store.h"
 #include "store/store_int.h"

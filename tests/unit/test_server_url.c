@@ -46,9 +46,9 @@ TEST(addresses_are_brought_into_one_form)
     }
 }
 
-#define TEXT "a character that may not stand in a URL"
+#define TEXT "the URL contains an invalid character"
 #define HOST "the host in the URL is not a name or an address"
-#define NO_HOST "no host in the URL"
+#define NO_HOST "the URL has no host"
 #define PORT "the port in the URL is not a number from 1 to 65535"
 
 TEST(addresses_that_are_refused)
@@ -62,11 +62,11 @@ TEST(addresses_that_are_refused)
         { "https:///path", NO_HOST },
         { "/path", NO_HOST },
         { "https://:6443", NO_HOST },
-        { "://h", "no host in the URL" },
+        { "://h", "the URL has no host" },
         { "ftp://h", "unsupported scheme \"ftp\", must be http or https" },
         { "httpsx://h", "unsupported scheme \"httpsx\", must be http or https" },
-        { "https://u:secret@h", "a user or password may not stand in the URL" },
-        { "u@h", "a user or password may not stand in the URL" },
+        { "https://u:secret@h", "the URL must not contain a user or password" },
+        { "u@h", "the URL must not contain a user or password" },
         { "https:h", PORT },
         { "https://h:", PORT },
         { "https://h:0", PORT },

@@ -65,14 +65,14 @@ TEST(every_program_refuses_in_the_same_words)
         const char *text;
         const char *words;
     } refused[] = {
-        { "colour: red\n", "there is no setting 'colour'" },
-        { "colour: {red: 1}\n", "there is no setting 'colour'" },
-        { "colour:\n", "there is no setting 'colour'" },
-        { "log-levl: info\n", "there is no setting 'log-levl': did you mean 'log-level'?" },
+        { "colour: red\n", "unknown setting 'colour'" },
+        { "colour: {red: 1}\n", "unknown setting 'colour'" },
+        { "colour:\n", "unknown setting 'colour'" },
+        { "log-levl: info\n", "unknown setting 'log-levl': did you mean 'log-level'?" },
         { "log-level: [info]\n",
-          "setting 'log-level' is no single value: write a list as one text, with commas between" },
-        { "log-level:\n", "setting 'log-level' is no single value" },
-        { "- log-level\n", "line 1: not lines of NAME: VALUE" },
+          "setting 'log-level' is not a single value: write a list as one comma-separated text" },
+        { "log-level:\n", "setting 'log-level' is not a single value" },
+        { "- log-level\n", "line 1: expected NAME: VALUE" },
     };
     struct json doc;
     char words[256];
@@ -102,7 +102,7 @@ TEST(sections_of_components_that_do_not_run)
 
         ASSERT_INT(is_taken, r == 0);
         ASSERT_INT(is_taken, s.provisioners.nfs_count);
-        ASSERT_STR(is_taken ? "" : "there is no setting 'provisioners'", words);
+        ASSERT_STR(is_taken ? "" : "unknown setting 'provisioners'", words);
         daemon_settings_done(&s);
     }
     json_done(&doc);

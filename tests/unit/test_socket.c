@@ -28,7 +28,7 @@ TEST(listening_addresses_are_told)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         char address[SOCKET_ADDRESS_BYTES] = "untouched";
         char again[SOCKET_ADDRESS_BYTES];
-        _cleanup_(closep) int fd = -1;
+        _cleanup_(fd_closep) int fd = -1;
         struct error err = { 0 };
         int other = -1;
 
@@ -80,7 +80,7 @@ TEST(bad_addresses_are_refused)
         int fd = -1;
 
         ASSERT_ERR(ERR_INVALID, socket_listen(rows[i], address, &fd, &err));
-        assert_non_null(strstr(err.msg, "like 127.0.0.1:7443"));
+        assert_non_null(strstr(err.msg, "for example 127.0.0.1:7443"));
         ASSERT_STR("untouched", address);
         assert_int_equal(fd, -1);
     }
@@ -154,12 +154,12 @@ TEST(the_limit_of_descriptors_is_raised_not_lowered)
     now = (struct rlimit){ .rlim_cur = before.rlim_max < 64 ? before.rlim_max : 64,
                            .rlim_max = before.rlim_max };
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &now), 0);
-    ASSERT_INT(now.rlim_cur, socket_allow(16));
-    ASSERT_INT(now.rlim_cur + 10, socket_allow((size_t)now.rlim_cur + 10));
+    ASSERT_INT(now.rlim_cur, socket_raise_fd_limit(16));
+    ASSERT_INT(now.rlim_cur + 10, socket_raise_fd_limit((size_t)now.rlim_cur + 10));
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
     ASSERT_INT(74, now.rlim_cur);
     if (before.rlim_max != RLIM_INFINITY)
-        ASSERT_INT(before.rlim_max, socket_allow((size_t)before.rlim_max + 1));
+        ASSERT_INT(before.rlim_max, socket_raise_fd_limit((size_t)before.rlim_max + 1));
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
@@ -174,9 +174,9 @@ TEST(silence_is_noticed)
         { IPPROTO_TCP, TCP_KEEPINTVL, 5 },        { IPPROTO_TCP, TCP_KEEPCNT, 3 },
         { IPPROTO_TCP, TCP_USER_TIMEOUT, 45000 },
     };
-    _cleanup_(closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    _cleanup_(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    socket_notice_silence(fd, 30, 5);
+    socket_set_keepalive(fd, 30, 5);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         int value = -1;
         socklen_t len = sizeof value;
@@ -226,8 +226,9 @@ TEST(the_local_address_of_a_connection)
 {
     char address[SOCKET_ADDRESS_BYTES];
     struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 5) };
-    _cleanup_(closep) int listener = -1, client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), server = -1;
-    _cleanup_(closep) int no_socket = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    _cleanup_(fd_closep) int listener = -1, client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+                             server = -1;
+    _cleanup_(fd_closep) int no_socket = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct socket_ip ip, wanted;
     struct error err;
 

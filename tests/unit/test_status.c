@@ -110,7 +110,7 @@ TEST(status_is_an_object_of_that_kind)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         ASSERT_ERR(ERR_BAD_REQUEST, read_row(rows[i], &arena, &s));
-    ASSERT_STR("the answer is not a Status", err.msg);
+    ASSERT_STR("the response is not a Status", err.msg);
     ASSERT_ERR(ERR_BAD_REQUEST, read_row("{'kind':'Status','message':'a\\u0000b'}", &arena, &s));
     ASSERT_INT(42, s.code); /* untouched */
 }
@@ -135,6 +135,7 @@ TEST(status_of_every_error_code)
         { ERR_TOO_LARGE, 413, "RequestEntityTooLarge", ERR_TOO_LARGE },
         { ERR_TIMEOUT, 504, "Timeout", ERR_TIMEOUT },
         { ERR_UNCERTAIN, 504, "Timeout", ERR_TIMEOUT },
+        { ERR_INCOMPLETE, 500, "InternalError", ERR_INTERNAL },
         { ERR_UNAVAILABLE, 503, "ServiceUnavailable", ERR_UNAVAILABLE },
         { ERR_UNSUPPORTED, 501, "NotImplemented", ERR_UNSUPPORTED },
         { ERR_BUSY, 429, "TooManyRequests", ERR_BUSY },
@@ -194,7 +195,7 @@ TEST(status_as_an_error)
     ASSERT_STR("Conflict", err.msg);
     s.reason = "";
     ASSERT_ERR(ERR_CONFLICT, status_error(&s, &err));
-    ASSERT_STR("the server refused without a word", err.msg);
+    ASSERT_STR("the server refused the request without a message", err.msg);
     s.is_success = true;
     ASSERT_ERR(ERR_INTERNAL, status_error(&s, &err));
 }

@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "client/client.h"
-#include "client/request.h"
+#include "client/client_request.h"
 #include "machinery/informer.h"
 #include "scheduler/scheduler.h"
 #include "tests/unit/test_kind.h"
@@ -106,7 +106,7 @@ static inline void still_open(struct still *s)
     ASSERT_OK(client_new(&co, &s->client, &err));
     io.client = s->client;
     ASSERT_OK(informers_new(&io, &s->informers, &err));
-    o.part = (struct part_options){
+    o.part = (struct component_deps){
         .loop = s->loop, .clock = &s->clock.clock, .client = s->client, .informers = s->informers, .seed = 1
     };
     ASSERT_OK(scheduler_new(&o, &s->scheduler, &err));

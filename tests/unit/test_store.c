@@ -28,6 +28,7 @@ static struct world *world_open(const struct store_options *o)
 
 static void world_close(struct world **w)
 {
+    assert_null(store_check_image((*w)->store));
     (*w)->store = store_free((*w)->store);
     (*w)->loop = loop_free((*w)->loop);
     free(*w);
@@ -1239,13 +1240,12 @@ TEST(refused_writes_leave_a_line_per_cause_and_ten_seconds)
     log_install(&logger);
     for (unsigned i = 0; i < 100; i++)
         ASSERT_INT(-ERR_IO, put_in(w.loop, w.store, CM, "a", "x", "1"));
-    ASSERT_INT(1,
-               count_lines(&text, "ERROR writes refused by the store writes=1 error=\"no room\" hint=\"free "
-                                  "space on the disk of the data directory"));
+    ASSERT_INT(1, count_lines(&text, "ERROR store refused writes writes=1 error=\"no room\" hint=\"free "
+                                     "space on the disk of the data directory"));
     ASSERT_INT(1, count_lines(&text, "\n"));
     ASSERT_INT(100, refused);
     loop_advance(w.loop, &clock, STORE_REFUSAL_LOG_NS); /* a probe meanwhile */
-    ASSERT_INT(1, count_lines(&text, "writes refused by the store writes=99"));
+    ASSERT_INT(1, count_lines(&text, "store refused writes writes=99"));
     ASSERT_INT(2, count_lines(&text, "\n"));
     loop_advance(w.loop, &clock, 3 * STORE_REFUSAL_LOG_NS); /* nobody writes */
     ASSERT_INT(2, count_lines(&text, "\n"));
@@ -1254,7 +1254,7 @@ TEST(refused_writes_leave_a_line_per_cause_and_ten_seconds)
     ASSERT_INT(1, count_lines(&text, "error=broken"));
     f = (struct full_log){ 0 };
     ASSERT_INT(0, put_in(w.loop, w.store, CM, "a", "x", "1"));
-    ASSERT_INT(1, count_lines(&text, "INFO store takes writes again"));
+    ASSERT_INT(1, count_lines(&text, "INFO store accepts writes again"));
     log_install(NULL);
     (void)store_free(w.store);
     (void)loop_free(w.loop);

@@ -404,7 +404,7 @@ TEST(restore_checks_the_backup)
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version=9", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     ASSERT_ERR(ERR_INVALID, store_restore(in_dir(&d, "copy"), in_dir(&d, "new"), NULL, NULL, &err));
-    assert_non_null(strstr(err.msg, "was written by a newer berth (schema 9, this one knows 1)"));
+    assert_non_null(strstr(err.msg, "was written by a newer berth (schema 9, this one supports up to 1)"));
 
     ASSERT_OK(store_backup(in_dir(&d, "data"), in_dir(&d, "copy"), NULL, NULL, &err));
     fd = open(in_dir(&d, "copy"), O_WRONLY | O_CLOEXEC);

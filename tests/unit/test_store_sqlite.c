@@ -369,19 +369,19 @@ TEST(foreign_and_newer_files_are_refused)
     } rows[] = {
         { "PRAGMA application_id=1", "is damaged or not a database of berth" },
         { "PRAGMA user_version=0", "is damaged or not a database of berth" },
-        { "PRAGMA user_version=2", "was written by a newer berth (schema 2, this one knows 1)" },
+        { "PRAGMA user_version=2", "was written by a newer berth (schema 2, this one supports up to 1)" },
         { "DROP TABLE log", "no such table: log" },
         { "DELETE FROM meta", "a value is missing" },
-        { "UPDATE log SET resource='things' WHERE revision=5", "revision 5 is damaged: it names no object" },
-        { "UPDATE log SET name='y' WHERE revision=5", "it holds another object than it says" },
-        { "UPDATE log SET ns='b' WHERE revision=5", "it holds another object than it says" },
-        { "UPDATE log SET revision=5000 WHERE revision=5", "it holds another object than it says" },
-        { "UPDATE log SET ns='' WHERE revision=5", "its namespace does not fit its kind" },
+        { "UPDATE log SET resource='things' WHERE revision=5", "revision 5 is damaged: its key is invalid" },
+        { "UPDATE log SET name='y' WHERE revision=5", "its object does not match its key" },
+        { "UPDATE log SET ns='b' WHERE revision=5", "its object does not match its key" },
+        { "UPDATE log SET revision=5000 WHERE revision=5", "its object does not match its key" },
+        { "UPDATE log SET ns='' WHERE revision=5", "its namespace does not match its kind" },
         { "UPDATE log SET body='{' WHERE revision=5", "the row of revision 5 is damaged" },
         { "UPDATE log SET body='' WHERE revision=5", "the row of revision 5 is damaged" },
-        { "UPDATE log SET body=NULL WHERE revision=1", "it deletes what is not there" },
-        { "UPDATE log SET name=x'6100' WHERE revision=1", "its name holds a NUL byte" },
-        { "UPDATE log SET revision=-1 WHERE revision=1", "it names no object" },
+        { "UPDATE log SET body=NULL WHERE revision=1", "it deletes an object that does not exist" },
+        { "UPDATE log SET name=x'6100' WHERE revision=1", "its name contains a NUL byte" },
+        { "UPDATE log SET revision=-1 WHERE revision=1", "its key is invalid" },
     };
     struct error err = { 0 };
 

@@ -3,7 +3,7 @@
 
 #include "controllers/stranded/stranded.h"
 
-static int make(const struct part_options *o, void **ret, struct error *e)
+static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     struct stranded *x = NULL;
     int r = stranded_new(o, &x, e);
@@ -36,13 +36,12 @@ static const struct part_type stranded_type = { make, start, end };
 #define LOCAL "'local':{'path':'/mnt/v'}"
 #define CSI "'csi':{'driver':'d.example.com','volumeHandle':'h'}"
 
-#define GONE                                                                                             \
-    "no node matches the node affinity of this volume: its data cannot be reached until such a node is " \
-    "there again"
-#define GONE_CLAIM                                                                                        \
-    "no node matches the node affinity of volume \"v\": its data cannot be reached until such a node is " \
-    "there "                                                                                              \
-    "again"
+#define GONE                                                                                              \
+    "no node matches the node affinity of this volume: its data is unreachable until a matching node is " \
+    "registered"
+#define GONE_CLAIM                                                                                         \
+    "no node matches the node affinity of volume \"v\": its data is unreachable until a matching node is " \
+    "registered"
 #define BACK "a node matches the node affinity of this volume again"
 #define BACK_CLAIM "a node matches the node affinity of volume \"v\" again"
 

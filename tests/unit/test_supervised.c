@@ -75,7 +75,7 @@ static void watched_done(struct watched *w)
 {
     supervised_done(&w->s);
     w->loop = loop_free(w->loop);
-    closep(&w->fd);
+    fd_closep(&w->fd);
 }
 
 /* Lets time pass; what was said meanwhile, one behind the other. */

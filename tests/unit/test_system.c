@@ -79,14 +79,14 @@ TEST(memory_is_read)
 TEST(memory_that_is_no_number_is_refused)
 {
     static const char *const rows[][2] = {
-        { "", "the kernel does not say how much memory there is" },
-        { "MemFree: 1 kB\n", "the kernel does not say how much memory there is" },
-        { "MemTotal", "the kernel does not say how much memory there is" },
-        { "MemTotal: kB\n", "the memory's size is no number of kB" },
-        { "MemTotal: -1 kB\n", "the memory's size is no number of kB" },
-        { "MemTotal: 12\n", "the memory's size is no number of kB" },
-        { "MemTotal: 12 MB\n", "the memory's size is no number of kB" },
-        { "MemTotal: 18014398509481984 kB\n", "the memory's size is no number of kB" },
+        { "", "no memory size in /proc/meminfo" },
+        { "MemFree: 1 kB\n", "no memory size in /proc/meminfo" },
+        { "MemTotal", "no memory size in /proc/meminfo" },
+        { "MemTotal: kB\n", "the memory size in /proc/meminfo is not a number of kB" },
+        { "MemTotal: -1 kB\n", "the memory size in /proc/meminfo is not a number of kB" },
+        { "MemTotal: 12\n", "the memory size in /proc/meminfo is not a number of kB" },
+        { "MemTotal: 12 MB\n", "the memory size in /proc/meminfo is not a number of kB" },
+        { "MemTotal: 18014398509481984 kB\n", "the memory size in /proc/meminfo is not a number of kB" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

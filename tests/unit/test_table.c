@@ -121,7 +121,7 @@ TEST(table_tells_the_types_of_columns)
 TEST(table_shows_volumes)
 {
     static const struct cells_row rows[] = {
-        /* scenario 3, 4: a local volume before any controller has seen it */
+        /* apiserver-3, apiserver-4: a local volume before any controller has seen it */
         { KIND_VOLUME,
           "['example-local-pv','5Gi','RWO','Delete','Pending','','local-storage','<unset>','','3s','"
           "Filesystem']",
@@ -138,7 +138,7 @@ TEST(table_shows_volumes)
                    "shop','name':'db'},"
                    "'persistentVolumeReclaimPolicy':'Retain','storageClassName':'slow','volumeMode':'Block',"
                    "'volumeAttributesClassName':'gold'},'status':{'phase':'Bound','reason':'why'}}" },
-        /* the beta annotation's class counts; scenario 28: what is being deleted says so */
+        /* the beta annotation's class counts; apiserver-28: what is being deleted says so */
         { KIND_VOLUME, "['v','0','RWOP','Retain','Terminating','/\\\"','old','<unset>','','3s','Filesystem']",
           "{'metadata':{'name':'v'," CREATED ",'deletionTimestamp':'2024-05-01T10:00:00Z',"
           "'annotations':{'volume.beta.kubernetes.io/"
@@ -153,12 +153,12 @@ TEST(table_shows_volumes)
 TEST(table_shows_claims)
 {
     static const struct cells_row rows[] = {
-        /* scenario 5: what is asked for is not shown, only what was got */
+        /* apiserver-5: what is asked for is not shown, only what was got */
         { KIND_CLAIM, "['c','Pending','','','','local-storage','<unset>','3s','Filesystem']",
           "{" META("c") ",'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'5Gi'}},"
                         "'storageClassName':'local-storage','volumeMode':'Filesystem'},'status':{'phase':'"
                         "Pending'}}" },
-        /* scenario 6 */
+        /* apiserver-6 */
         { KIND_CLAIM, "['c','Bound','v','5Gi','RWO','local-storage','gold','3s','Block']",
           "{" META("c") ",'spec':{'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
                         "'storageClassName':'local-storage','volumeMode':'Block','volumeName':'v',"
@@ -180,7 +180,7 @@ TEST(table_shows_claims)
 TEST(table_shows_classes_and_attachments)
 {
     static const struct cells_row rows[] = {
-        /* scenario 13 */
+        /* apiserver-13 */
         { KIND_CLASS,
           "['local-storage "
           "(default)','kubernetes.io/no-provisioner','Delete','WaitForFirstConsumer',false,'3s']",
@@ -269,7 +269,7 @@ TEST(table_shows_nodes)
                    "{'type':'InternalIP','address':'10.0.0.2'}],'nodeInfo':{'kubeletVersion':'v1.36.4',"
                    "'osImage':'Debian','kernelVersion':'6.1','architecture':'amd64','containerRuntimeVersion'"
                    ":'cri://1'}}}" },
-        /* scenario 48 */
+        /* apiserver-48 */
         { KIND_NODE,
           "['n','NotReady,SchedulingDisabled','<none>','3s','','<none>','<none>','<unknown>','<unknown>','<"
           "unknown>']",

@@ -77,10 +77,10 @@ TEST(wrong_lines)
         { "a,b,c\n\nsecret,alice", "line 3: a line needs a token, a user and a uid" },
         { ",alice,7", "line 1: the token or the user is empty" },
         { "secret,,7", "line 1: the token or the user is empty" },
-        { "secret,alice,7,a,b", "line 1: there are more than four fields: groups stand in one, in quotes" },
+        { "secret,alice,7,a,b", "line 1: more than four fields: write all groups in one quoted field" },
         { "secret,alice,7,\"a,b", "line 1: a quote is not closed" },
-        { "secret,alice,7,\"a\"b", "line 1: something follows a closing quote" },
-        { "secret,al\"ice,7", "line 1: a quote stands inside a field" },
+        { "secret,alice,7,\"a\"b", "line 1: text after a closing quote" },
+        { "secret,al\"ice,7", "line 1: a quote inside a field that is not quoted" },
     };
     struct token_file *f = NULL;
 
@@ -90,7 +90,7 @@ TEST(wrong_lines)
         assert_null(f);
     }
     ASSERT_ERR(ERR_INVALID, token_file_parse((struct str){ "a\0b,c,d", 7 }, &f, &err));
-    ASSERT_STR("line 1: it holds a NUL byte", err.msg);
+    ASSERT_STR("line 1: contains a NUL byte", err.msg);
 }
 
 TEST(many_lines)

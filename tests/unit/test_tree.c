@@ -4,20 +4,20 @@
 #include "cli/print.h"
 #include "cli/tree_show.h"
 
-static const char *shown(const struct tree_selection *what, const struct tree_look *how)
+static const char *shown(const struct tree_selection *what, const struct tree_style *how)
 {
     static struct buf out = { .len_max = 1 << 20 };
-    _cleanup_(tree_done_p) struct tree t = TREE_INIT;
+    _cleanup_(relation_tree_done_p) struct relation_tree t = TREE_INIT;
 
     buf_clear(&out);
-    ASSERT_OK(tree_build(&world, what, &t, &err));
+    ASSERT_OK(relation_tree_build(&world, what, &t, &err));
     tree_show(&t, how, &out);
     return buf_cstr(&out);
 }
 
 static struct told_cause told[] = {
     { "more", "provisioner-silent", "the provisioner has not answered" },
-    { "odd", "no-class", "there is no StorageClass \"gone\"" },
+    { "odd", "no-class", "StorageClass \"gone\" does not exist" },
     { "lost", "volume-gone", "its volume pv-9 was deleted" },
     { "new", "too-small", "no volume fits" },
     { "web-1", "cpu", "the only node has not enough free cpu" },
@@ -30,13 +30,13 @@ static struct told_cause told[] = {
 
 static const char *text(const char *ns)
 {
-    return shown(&(struct tree_selection){ .ns = ns, .causes = TOLD(told) }, &(struct tree_look){ 0 });
+    return shown(&(struct tree_selection){ .ns = ns, .causes = TOLD(told) }, &(struct tree_style){ 0 });
 }
 
 static const char *of(enum kind kind, const char *ns, const char *name)
 {
     return shown(&(struct tree_selection){ .ns = ns, .kind = kind, .name = name, .causes = TOLD(told) },
-                 &(struct tree_look){ 0 });
+                 &(struct tree_style){ 0 });
 }
 
 static void make_shop(void)
@@ -72,14 +72,14 @@ TEST(everything)
                "│     └─ pod web-2: Running\n"
                "│        └─ node n9: does not exist\n"
                "├─ volume pv-2: Available, 5Gi, RWO Retain\n"
-               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "└─ claim shop/more: Pending, requests 3Gi: the provisioner has not answered\n"
                "class gone: does not exist\n"
-               "└─ claim shop/odd: Pending, asks for 3Gi: there is no StorageClass \"gone\"\n"
+               "└─ claim shop/odd: Pending, requests 3Gi: StorageClass \"gone\" does not exist\n"
                "class idle: kubernetes.io/no-provisioner, Delete, Immediate\n"
                "(no class)\n"
                "├─ volume pv-3: Bound, 5Gi, RWO Retain\n"
                "│  └─ claim park/old: does not exist\n"
-               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
+               "└─ claim park/lost: Lost, requests 3Gi: its volume pv-9 was deleted\n",
                text(NULL));
     world_end();
 }
@@ -93,7 +93,7 @@ TEST(a_namespace_has_its_claims_and_what_is_nobodys)
                "(no class)\n"
                "├─ volume pv-3: Bound, 5Gi, RWO Retain\n"
                "│  └─ claim park/old: does not exist\n"
-               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
+               "└─ claim park/lost: Lost, requests 3Gi: its volume pv-9 was deleted\n",
                text("park"));
     world_end();
 }
@@ -101,12 +101,12 @@ TEST(a_namespace_has_its_claims_and_what_is_nobodys)
 TEST(one_object_and_its_way)
 {
     struct tree_selection none = { .kind = KIND_VOLUME, .name = "pv-8" };
-    _cleanup_(tree_done_p) struct tree t = TREE_INIT, u = TREE_INIT, v = TREE_INIT;
+    _cleanup_(relation_tree_done_p) struct relation_tree t = TREE_INIT, u = TREE_INIT, v = TREE_INIT;
 
     make_shop();
     ASSERT_STR("class idle: kubernetes.io/no-provisioner, Delete, Immediate\n", of(KIND_CLASS, NULL, "idle"));
     ASSERT_STR("class gone: does not exist\n"
-               "└─ claim shop/odd: Pending, asks for 3Gi: there is no StorageClass \"gone\"\n",
+               "└─ claim shop/odd: Pending, requests 3Gi: StorageClass \"gone\" does not exist\n",
                of(KIND_CLASS, NULL, "gone"));
     ASSERT_STR("(no class)\n"
                "└─ volume pv-3: Bound, 5Gi, RWO Retain\n"
@@ -122,16 +122,16 @@ TEST(one_object_and_its_way)
                "         └─ node n9: does not exist\n",
                of(KIND_CLAIM, "shop", "db"));
     ASSERT_STR("(no class)\n"
-               "└─ claim park/lost: Lost, asks for 3Gi: its volume pv-9 was deleted\n",
+               "└─ claim park/lost: Lost, requests 3Gi: its volume pv-9 was deleted\n",
                of(KIND_CLAIM, "park", "lost"));
-    ASSERT_ERR(ERR_NOT_FOUND, tree_build(&world, &none, &t, &err));
-    ASSERT_STR("there is no volume 'pv-8'", err.msg);
+    ASSERT_ERR(ERR_NOT_FOUND, relation_tree_build(&world, &none, &t, &err));
+    ASSERT_STR("volume 'pv-8' not found", err.msg);
     none = (struct tree_selection){ .ns = "park", .kind = KIND_CLAIM, .name = "db" };
-    ASSERT_ERR(ERR_NOT_FOUND, tree_build(&world, &none, &u, &err));
-    ASSERT_STR("there is no claim 'db'", err.msg);
+    ASSERT_ERR(ERR_NOT_FOUND, relation_tree_build(&world, &none, &u, &err));
+    ASSERT_STR("claim 'db' not found", err.msg);
     none = (struct tree_selection){ .kind = KIND_CLASS, .name = "none" };
-    ASSERT_ERR(ERR_NOT_FOUND, tree_build(&world, &none, &v, &err));
-    ASSERT_STR("there is no class 'none'", err.msg);
+    ASSERT_ERR(ERR_NOT_FOUND, relation_tree_build(&world, &none, &v, &err));
+    ASSERT_STR("class 'none' not found", err.msg);
     world_end();
 }
 
@@ -148,7 +148,7 @@ TEST(pods_and_what_keeps_them)
     put(KIND_POD, "{'metadata':{'namespace':'park','name':'other'},'status':{'phase':'Running'}}");
     ASSERT_OK(inventory_tie(&world, &err));
     ASSERT_STR("class fast: example.com/disk, Delete, Immediate\n"
-               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "└─ claim shop/more: Pending, requests 3Gi: the provisioner has not answered\n"
                "   ├─ pod ready: Pending, its volumes are ready\n"
                "   └─ pod waits: Pending, waits for this claim\n"
                "(no claim)\n"
@@ -157,7 +157,7 @@ TEST(pods_and_what_keeps_them)
                "└─ pod plain: Pending, the only node has a taint\n",
                text("shop"));
     ASSERT_STR("class fast: example.com/disk, Delete, Immediate\n"
-               "└─ claim shop/more: Pending, asks for 3Gi: the provisioner has not answered\n"
+               "└─ claim shop/more: Pending, requests 3Gi: the provisioner has not answered\n"
                "   ├─ pod ready: Pending, its volumes are ready\n"
                "   └─ pod waits: Pending, waits for this claim\n",
                of(KIND_CLASS, NULL, "fast"));
@@ -176,13 +176,13 @@ TEST(claims_that_are_not_the_volumes_own)
     ASSERT_OK(inventory_tie(&world, &err));
     ASSERT_STR("(no class)\n"
                "├─ volume a: Bound, 5Gi, RWO Retain\n"
-               "│  └─ claim shop/db: is another one of that name\n"
+               "│  └─ claim shop/db: is a different claim with that name\n"
                "├─ volume b: Bound, 5Gi, RWO Retain\n"
-               "│  └─ claim shop/db: has volume c\n"
+               "│  └─ claim shop/db: is bound to volume c\n"
                "├─ volume c: Bound, 5Gi, RWO Retain\n"
                "│  └─ claim shop/db: Bound, 5Gi\n"
                "└─ volume d: Available, 5Gi, RWO Retain\n"
-               "   └─ claim shop/new: Pending, asks for 3Gi: no volume fits\n",
+               "   └─ claim shop/new: Pending, requests 3Gi: no volume fits\n",
                text(NULL));
     world_end();
 }
@@ -245,7 +245,7 @@ TEST(many_that_are_alike_are_counted)
     ASSERT_INT(1 + TREE_ALIKE_MAX + 1 + 1 + 1 + TREE_ALIKE_MAX + 1, count_lines(out));
     assert_non_null(strstr(out, "├─ volume v00009: Available, 5Gi, RWO Retain\n├─ volume z: Bound"));
     assert_non_null(strstr(out, "│     └─ … 2 more pods, Pending\n└─ … 1,234 more volumes, Available\n"));
-    out = shown(&(struct tree_selection){ 0 }, &(struct tree_look){ .is_whole = true });
+    out = shown(&(struct tree_selection){ 0 }, &(struct tree_style){ .is_whole = true });
     ASSERT_INT(1 + TREE_ALIKE_MAX + 1234 + 2 + TREE_ALIKE_MAX + 2, count_lines(out));
     world_end();
 }
@@ -271,10 +271,10 @@ TEST(letters_alone_and_colours)
                "   `- claim shop/db: Bound, 5Gi\n"
                "      `- pod p00000: Pending, not scheduled\n",
                shown(&(struct tree_selection){ .kind = KIND_VOLUME, .name = "z" },
-                     &(struct tree_look){ .is_ascii = true }));
-    assert_non_null(strstr(shown(&(struct tree_selection){ 0 }, &(struct tree_look){ .is_ascii = true }),
+                     &(struct tree_style){ .is_ascii = true }));
+    assert_non_null(strstr(shown(&(struct tree_selection){ 0 }, &(struct tree_style){ .is_ascii = true }),
                            "`- ... 5 more volumes, Available\n"));
-    assert_non_null(strstr(shown(&(struct tree_selection){ 0 }, &(struct tree_look){ .paint = paint }),
+    assert_non_null(strstr(shown(&(struct tree_selection){ 0 }, &(struct tree_style){ .paint = paint }),
                            "v00000: <green>Available\x1b[0m, 5Gi"));
     world_end();
 }
@@ -291,15 +291,15 @@ TEST(texts_of_objects_do_not_rule_the_terminal)
 
 TEST(as_json)
 {
-    _cleanup_(tree_done_p) struct tree t = TREE_INIT;
+    _cleanup_(relation_tree_done_p) struct relation_tree t = TREE_INIT;
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(1 << 20);
     _cleanup_(json_done_p) struct json d = { 0 };
 
     make_many(TREE_ALIKE_MAX + 5, 1);
-    ASSERT_OK(tree_build(&world, &(struct tree_selection){ .kind = KIND_CLAIM, .ns = "shop", .name = "db" },
-                         &t, &err));
+    ASSERT_OK(relation_tree_build(
+        &world, &(struct tree_selection){ .kind = KIND_CLAIM, .ns = "shop", .name = "db" }, &t, &err));
     json_init(&d, 1 << 20);
-    ASSERT_OK(print_json_checked(&d, tree_as_json(&t, &d), &out, &err));
+    ASSERT_OK(print_json_checked(&d, relation_tree_as_json(&t, &d), &out, &err));
     ASSERT_STR(kind_row("{\n"
                         "    'classes': [\n"
                         "        {\n"

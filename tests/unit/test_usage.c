@@ -62,7 +62,7 @@ TEST(statistics_of_berth)
 {
     _cleanup_(usages_done_p) struct usages u = USAGES_INIT;
     const char *node = NULL;
-    const struct usage *x;
+    const struct volume_usage *x;
 
     ASSERT_OK(usages_read(
         &u,

@@ -209,10 +209,10 @@ TEST(no_room_to_look_is_no_consent)
     errors_check_room(&b.errors);
     ASSERT_INT(0, b.errors.count);
     b.errors.arena.used_max = 64;
-    ASSERT_INT(0, validate_find_twins(&b.v, bench_parse(&b, "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
-                                      NULL, &twins));
+    ASSERT_INT(0, validate_find_duplicates(&b.v, bench_parse(&b, "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"),
+                                           NULL, &twins));
     errors_check_room(&b.errors);
-    ASSERT_STR("metadata: Forbidden: the object has more parts than can be checked", bench_errors(&b));
+    ASSERT_STR("metadata: Forbidden: the object has more parts than can be validated", bench_errors(&b));
     bench_done(&b);
 }
 
@@ -552,7 +552,7 @@ TEST(large_twins)
         buf_addf(&list, "%d'", i == 3 ? 1 : i);
     }
     buf_add_char(&list, ']');
-    ASSERT_INT(1, validate_find_twins(&b.v, bench_parse(&b, buf_cstr(&list)), NULL, &twins));
+    ASSERT_INT(1, validate_find_duplicates(&b.v, bench_parse(&b, buf_cstr(&list)), NULL, &twins));
     ASSERT_INT(3, twins[0]);
     errors_check_room(&b.errors);
     ASSERT_STR("", bench_errors(&b));
@@ -573,7 +573,7 @@ TEST(a_hundred_thousand_twins)
                  i % 50000);
     buf_add_char(&list, ']');
     v = bench_parse(&b, buf_cstr(&list));
-    ASSERT_INT(50000, validate_find_twins(&b.v, v, NULL, &twins));
+    ASSERT_INT(50000, validate_find_duplicates(&b.v, v, NULL, &twins));
     for (uint32_t i = 0; i < 50000; i++)
         if (twins[i] != 50000 + i)
             fail_msg("twin %u is %u", i, twins[i]);

@@ -856,6 +856,7 @@ static void model_check_counts(struct model *m)
 {
     size_t count = 0, free_count = 0;
 
+    assert_null(volume_index_check(m->x, NULL, NULL));
     for (unsigned i = 0; i < SLOTS; i++) {
         const struct volume *v = m->slots[i];
         count += v != NULL;

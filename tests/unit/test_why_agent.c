@@ -77,7 +77,7 @@ TEST(stuck_mount_fails_and_is_tried_again)
     ASSERT_STR("mount-failed", said_member("cause"));
     ASSERT_TEXT("pod default/p: Pending on n1, because volume \"v\": the disk is on fire\n");
     assert_counts_agree("volume_mount", "FailedMount");
-    ASSERT_TEXT("Next: the node tries again in ");
+    ASSERT_TEXT("Next: the node retries in ");
     said_clear();
     bench_close();
 }
@@ -91,7 +91,7 @@ TEST(a_failure_that_is_over_is_not_told)
     put_disk_pod("p", "d", NULL);
     pass(20);
     ask("p");
-    ASSERT_SAID("none", "its volumes are ready, and its containers are not started");
+    ASSERT_SAID("none", "its volumes are ready, but its containers are not started");
     ASSERT_INT(2, events_of("FailedMount"));
     ASSERT_INT(0, failures_of("volume_mount"));
     said_clear();
@@ -121,10 +121,11 @@ TEST(stuck_unmount_fails)
     ASSERT_SAID("unmount-failed",
                 "it is being deleted, and volume \"d\" cannot be unmounted: the driver is away");
     ASSERT_TEXT("pod default/p: Terminating on n1, because");
-    ASSERT_TEXT("Next: the node tries again in ");
+    ASSERT_TEXT("Next: the node retries in ");
     assert_counts_agree("volume_unmount", "FailedKillPod");
     ask_elsewhere("p");
-    ASSERT_SAID("unmount-failed", "it is being deleted, and node n1 fails to end it: the driver is away");
+    ASSERT_SAID("unmount-failed",
+                "it is being deleted, and node n1 fails to terminate it: the driver is away");
     disk.fails_count = 0;
     pass(130);
     ASSERT_GONE(&bench.w, PODS "/p");
@@ -139,8 +140,8 @@ TEST(a_pod_whose_volumes_are_there_waits_for_nothing)
     put_disk_pod("p", "d", NULL);
     pass(5);
     ask("p");
-    ASSERT_SAID("none", "its volumes are ready, and its containers are not started");
-    ASSERT_TEXT("Next: a container runtime on the node, or the command of --pod-hook, starts them");
+    ASSERT_SAID("none", "its volumes are ready, but its containers are not started");
+    ASSERT_TEXT("Next: a container runtime on the node, or the --pod-hook command, starts them");
     said_clear();
     bench_close();
 }
@@ -153,9 +154,9 @@ TEST(stuck_flex_driver_is_not_where_the_agent_looks)
             "'volumeMounts':[{'name':'v','mountPath':'/v'}]", NULL);
     pass(5);
     ask("p");
-    ASSERT_SAID("no-flex-driver",
-                "volume \"v\": node n1 has no FlexVolume driver disk that works; it looks for "
-                "/opt/flex/disk/disk");
+    ASSERT_SAID(
+        "no-flex-driver",
+        "volume \"v\": node n1 has no working FlexVolume driver disk; it is expected at /opt/flex/disk/disk");
     said_clear();
     bench_close();
 }

@@ -38,14 +38,14 @@ TEST(stuck_exclusive_volume_is_held_by_another_node)
     add_pod(&w, "q", "n2", CLAIMED("d", "c"));
     ask(&w, "q");
     ASSERT_SAID("attached-elsewhere",
-                "claim c: volume v may be on one node at a time, and is attached to n1, "
+                "claim c: volume v can be attached to one node at a time, and is attached to n1, "
                 "for pods: p on n1");
-    ASSERT_TEXT("node n1 says that it still uses the volume\n");
+    ASSERT_TEXT("node n1 reports that it still uses the volume\n");
     drop_pod(&w, "p");
     ask(&w, "q");
     ASSERT_SAID("attached-elsewhere",
-                "claim c: volume v may be on one node at a time, and is attached to n1");
-    ASSERT_TEXT("node n1 has 360 s to unmount it\n");
+                "claim c: volume v can be attached to one node at a time, and is attached to n1");
+    ASSERT_TEXT("node n1 has 360 s left to unmount it\n");
     ASSERT_TEXT("kubectl taint node n1 node.kubernetes.io/out-of-service");
     close_world(&w);
 }

@@ -53,8 +53,8 @@ TEST(stuck_too_small)
     add_volume(&w, "pv-2", "2Gi", RWO, "");
     add_claim(&w, "c", "8Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_SAID("too-small", "no volume fits; the nearest is pv-5: 5Gi < 8Gi asked");
-    ASSERT_TEXT("pvc default/c: Pending, because no volume fits; the nearest is pv-5: 5Gi < 8Gi asked\n");
+    ASSERT_SAID("too-small", "no volume fits; the closest is pv-5: 5Gi < 8Gi asked");
+    ASSERT_TEXT("pvc default/c: Pending, because no volume fits; the closest is pv-5: 5Gi < 8Gi asked\n");
     ASSERT_TEXT("  pv-2: 2Gi < 8Gi asked\n");
     ASSERT_TEXT("Create a volume of at least 8Gi with access modes RWO and no class.");
     ASSERT_TEXT("Normal FailedBinding: " NO_VOLUMES);
@@ -70,8 +70,8 @@ TEST(stuck_by_several_rules_gets_no_advice_on_one)
     add_volume(&w, "pv-5", "5Gi", RWO, CLASS("slow"));
     add_claim(&w, "c", "8Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_TEXT("the nearest is pv-5: 5Gi < 8Gi asked, class slow \u2260 (none)");
-    ASSERT_NO_TEXT("Ask for less");
+    ASSERT_TEXT("the closest is pv-5: 5Gi < 8Gi asked, volume has class slow, claim has none");
+    ASSERT_NO_TEXT("Request less");
     ASSERT_TEXT("Create a volume of at least 8Gi with access modes RWO and no class.");
     ASSERT_NO_TEXT("berth get sc"); /* there is none to see */
     ASSERT_TEXT("Or create a StorageClass whose provisioner runs");
@@ -88,13 +88,13 @@ TEST(stuck_class_differs)
     add_volume(&w, "pv-1", "1Gi", RWO, CLASS("standard"));
     add_claim(&w, "c", "8Gi", RWO, CLASS("standard"));
     ask(&w, "c");
-    ASSERT_SAID("too-small", "no volume fits; the nearest is pv-1: 1Gi < 8Gi asked");
-    ASSERT_TEXT("pv-9: class fast \u2260 standard\n");
+    ASSERT_SAID("too-small", "no volume fits; the closest is pv-1: 1Gi < 8Gi asked");
+    ASSERT_TEXT("pv-9: volume has class fast, claim has standard\n");
     patch_volume(&w, "pv-1", "", "{'spec':{'storageClassName':'slow'}}");
     ask(&w, "c");
-    ASSERT_SAID("no-volumes", "there is no volume of class \"standard\", and the class makes none");
-    ASSERT_TEXT("no volume fits; the nearest is pv-9: class fast \u2260 standard\n");
-    ASSERT_TEXT("ask for its class: storageClassName: fast");
+    ASSERT_SAID("no-volumes", "no volume of class \"standard\" exists, and the class provisions none");
+    ASSERT_TEXT("no volume fits; the closest is pv-9: volume has class fast, claim has standard\n");
+    ASSERT_TEXT("request its class: storageClassName: fast");
     close_world(&w);
 }
 
@@ -107,8 +107,8 @@ TEST(stuck_no_class_and_no_default)
     add_claim(&w, "c", "1Gi", RWO, "");
     ask(&w, "c");
     ASSERT_SAID("no-class-set",
-                "no volume fits, it asks for no storage class, and there is no default class");
-    ASSERT_TEXT("there is no volume at all");
+                "no volume fits, it requests no storage class, and there is no default class");
+    ASSERT_TEXT("no PersistentVolume exists");
     ASSERT_TEXT("berth get sc");
     close_world(&w);
 }
@@ -122,7 +122,7 @@ TEST(stuck_empty_class_takes_only_classless_volumes)
     add_volume(&w, "pv", "1Gi", RWO, CLASS("standard"));
     add_claim(&w, "c", "1Gi", RWO, ",'storageClassName':''");
     ask(&w, "c");
-    ASSERT_SAID("class", "no volume fits; the nearest is pv: class standard \u2260 (none)");
+    ASSERT_SAID("class", "no volume fits; the closest is pv: volume has class standard, claim has none");
     ASSERT_TEXT("storageClassName is \"\": nothing is provisioned for it");
     close_world(&w);
 }
@@ -135,7 +135,7 @@ TEST(stuck_class_does_not_exist)
     add_volume(&w, "pv", "1Gi", RWO, "");
     add_claim(&w, "c", "8Gi", RWO, CLASS("fast"));
     ask(&w, "c");
-    ASSERT_SAID("no-class", "there is no StorageClass \"fast\"");
+    ASSERT_SAID("no-class", "StorageClass \"fast\" does not exist");
     ASSERT_TEXT("storageclass.storage.k8s.io \"fast\" not found");
     ASSERT_NO_TEXT("no volume fits");
     close_world(&w);
@@ -157,11 +157,11 @@ TEST(stuck_class_may_be_on_its_way)
     world_rest(&w);
     ask_about(&w, KIND_CLAIM, "default", "c", false);
     ASSERT_SAID("awaits-class",
-                "StorageClass \"fast\" does not exist yet, and the binder waits a moment for it");
+                "StorageClass \"fast\" does not exist yet, and the binder waits briefly for it");
     ASSERT_TEXT("  pv: has node affinity, and class fast does not exist yet\n");
-    ASSERT_TEXT("one second after the binder first saw it");
+    ASSERT_TEXT("one second after the binder first observed it");
     ask_about(&w, KIND_VOLUME, "", "pv", false);
-    ASSERT_SAID("awaits-class", "the only waiting claim, default/c, cannot take it: has node affinity, and "
+    ASSERT_SAID("awaits-class", "the only waiting claim, default/c, cannot use it: has node affinity, and "
                                 "class fast does not exist yet");
     ask(&w, "c");
     ASSERT_TEXT("Bound to pv");
@@ -176,7 +176,7 @@ TEST(stuck_class_makes_no_volumes)
     make_class(&w, "manual", PROVISIONER_NONE, "");
     add_claim(&w, "c", "8Gi", RWO, CLASS("manual"));
     ask(&w, "c");
-    ASSERT_SAID("no-volumes", "there is no volume of class \"manual\", and the class makes none");
+    ASSERT_SAID("no-volumes", "no volume of class \"manual\" exists, and the class provisions none");
     ASSERT_TEXT("Create a volume of at least 8Gi with access modes RWO and storageClassName manual.");
     close_world(&w);
 }
@@ -189,8 +189,7 @@ TEST(stuck_nobody_has_the_provisioner)
     make_class(&w, "old", "kubernetes.io/nothing", "");
     add_claim(&w, "c", "8Gi", RWO, CLASS("old"));
     ask(&w, "c");
-    ASSERT_SAID("no-provisioner",
-                "class \"old\" names a provisioner that nobody has, 'kubernetes.io/nothing'");
+    ASSERT_SAID("no-provisioner", "class \"old\" names an unknown provisioner, 'kubernetes.io/nothing'");
     close_world(&w);
 }
 
@@ -202,7 +201,7 @@ TEST(stuck_access_modes)
     add_volume(&w, "pv", "8Gi", RWO, "");
     add_claim(&w, "c", "8Gi", "'ReadWriteMany','ReadOnlyMany'", "");
     ask(&w, "c");
-    ASSERT_SAID("access-modes", "no volume fits; the nearest is pv: ReadWriteOnce only, "
+    ASSERT_SAID("access-modes", "no volume fits; the closest is pv: ReadWriteOnce only, "
                                 "ReadOnlyMany+ReadWriteMany asked");
     close_world(&w);
 }
@@ -215,7 +214,7 @@ TEST(stuck_volume_mode)
     add_volume(&w, "pv", "8Gi", RWO, ",'volumeMode':'Block'");
     add_claim(&w, "c", "8Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_SAID("volume-mode", "no volume fits; the nearest is pv: Block, Filesystem asked");
+    ASSERT_SAID("volume-mode", "no volume fits; the closest is pv: Block, Filesystem asked");
     close_world(&w);
 }
 
@@ -227,7 +226,7 @@ TEST(stuck_selector)
     make_volume(&w, "pv", ",'labels':{'tier':'silver','zone':'a'}", HOST_PATH, "");
     add_claim(&w, "c", "1Gi", RWO, ",'selector':{'matchLabels':{'tier':'gold','zone':'a'}}");
     ask(&w, "c");
-    ASSERT_SAID("selector", "no volume fits; the nearest is pv: labels do not match tier=gold");
+    ASSERT_SAID("selector", "no volume fits; the closest is pv: labels do not match tier=gold");
     close_world(&w);
 }
 
@@ -240,12 +239,12 @@ TEST(stuck_data_source_and_only_free_volumes)
     add_claim(&w, "c", "1Gi", RWO, ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
     ask(&w, "c");
     ASSERT_SAID("data-source",
-                "no volume fits; the nearest is pv: does not name the claim, which is to be filled "
-                "from PersistentVolumeClaim old");
-    ASSERT_TEXT("of the volumes that are there it takes only one that it names, or that names it\n");
+                "no volume fits; the closest is pv: does not name the claim, which has data source "
+                "PersistentVolumeClaim old");
+    ASSERT_TEXT("it can use an existing volume only if one of them names the other\n");
     ASSERT_TEXT("berth patch pvc c -n default --type=merge -p '{\"spec\":{\"volumeName\":\"pv\"}}'");
-    ASSERT_TEXT("that holds the data and has a claimRef to the claim.");
-    ASSERT_TEXT("it is bound as soon as a volume fits that names it in its claimRef\n");
+    ASSERT_TEXT("which holds the data and has a claimRef to the claim.");
+    ASSERT_TEXT("it is bound as soon as a volume fits whose claimRef names it\n");
     close_world(&w);
 }
 
@@ -260,8 +259,8 @@ TEST(stuck_data_source_that_the_provisioner_refuses)
     world_settle(&w);
     tell(&w, "c", EXTERNAL "_pod-0_1234", "Warning", "ProvisioningFailed", "Only CSI plugin can");
     ask(&w, "c");
-    ASSERT_SAID("provisioning-failed", "the provisioner '" EXTERNAL "' fails: Only CSI plugin can");
-    ASSERT_TEXT("Use a class whose CSI driver can copy, or leave spec.dataSource out.");
+    ASSERT_SAID("provisioning-failed", "provisioner '" EXTERNAL "' fails: Only CSI plugin can");
+    ASSERT_TEXT("Use a class whose CSI driver can copy volumes, or remove spec.dataSource.");
     close_world(&w);
 }
 
@@ -308,7 +307,8 @@ TEST(stuck_attributes_class)
     add_volume(&w, "pv", "1Gi", RWO, "");
     add_claim(&w, "c", "1Gi", RWO, ",'volumeAttributesClassName':'gold'");
     ask(&w, "c");
-    ASSERT_SAID("attributes-class", "no volume fits; the nearest is pv: attributes class (none) \u2260 gold");
+    ASSERT_SAID("attributes-class",
+                "no volume fits; the closest is pv: volume has no attributes class, claim has gold");
     close_world(&w);
 }
 
@@ -322,7 +322,7 @@ TEST(stuck_taken_by_another)
     world_settle(&w);
     add_claim(&w, "second", "1Gi", RWO, "");
     ask(&w, "second");
-    ASSERT_SAID("taken", "no volume fits; the nearest is pv: bound to default/first");
+    ASSERT_SAID("taken", "no volume fits; the closest is pv: bound to default/first");
     close_world(&w);
 }
 
@@ -337,7 +337,7 @@ TEST(stuck_two_claims_for_one_volume_of_a_class)
     world_settle(&w);
     add_claim(&w, "second", "1Gi", RWO, CLASS("manual"));
     ask(&w, "second");
-    ASSERT_SAID("taken", "no volume fits; the nearest is pv: bound to default/first");
+    ASSERT_SAID("taken", "no volume fits; the closest is pv: bound to default/first");
     close_world(&w);
 }
 
@@ -349,8 +349,8 @@ TEST(stuck_kept_for_another)
     add_volume(&w, "pv", "1Gi", RWO, ref_to("someone", ""));
     add_claim(&w, "c", "1Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_SAID("kept", "no volume fits; the nearest is pv: kept for default/someone");
-    ASSERT_TEXT("If pv is not meant for default/someone any more");
+    ASSERT_SAID("kept", "no volume fits; the closest is pv: reserved for default/someone");
+    ASSERT_TEXT("If pv is no longer meant for default/someone");
     close_world(&w);
 }
 
@@ -368,7 +368,7 @@ TEST(stuck_released_volume_would_fit)
     ask(&w, "c");
     ASSERT_SAID(
         "released",
-        "no volume fits; the nearest is pv: Released: its data is the former claim's, default/former");
+        "no volume fits; the closest is pv: Released: still has the data of its former claim default/former");
     ASSERT_TEXT("berth patch pv pv --type=merge -p '{\"spec\":{\"claimRef\":null}}'");
     close_world(&w);
 }
@@ -384,8 +384,7 @@ TEST(stuck_failed_volume)
     add_claim(&w, "c", "1Gi", RWO, "");
     ask(&w, "c");
     ASSERT_SAID("failed",
-                "no volume fits; the nearest is pv: Failed: reclaiming it from default/former did not "
-                "work: no luck");
+                "no volume fits; the closest is pv: Failed: cannot reclaim it from default/former: no luck");
     close_world(&w);
 }
 
@@ -399,7 +398,7 @@ TEST(stuck_volume_is_being_deleted)
     ASSERT_SENT(&w.served, 200, "DELETE", VOLUMES "/pv", NULL);
     add_claim(&w, "c", "1Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_SAID("deleting", "no volume fits; the nearest is pv: is being deleted");
+    ASSERT_SAID("deleting", "no volume fits; the closest is pv: is being deleted");
     close_world(&w);
 }
 
@@ -412,7 +411,7 @@ TEST(stuck_kept_volume_of_another_mode)
     patch_volume(&w, "mine", "", "{'spec':{'capacity':{'storage':'1Gi'}}}");
     add_claim(&w, "c", "2Gi", RWO, "");
     ask(&w, "c");
-    ASSERT_SAID("too-small", "volume mine is kept for it and does not fit: 1Gi < 2Gi asked");
+    ASSERT_SAID("too-small", "volume mine is reserved for it, but does not fit: 1Gi < 2Gi asked");
     close_world(&w);
 }
 
@@ -427,7 +426,7 @@ TEST(stuck_several_things_wrong)
     ask(&w, "c");
     ASSERT_SAID(
         "no-match",
-        "no volume fits; the nearest is pv: 1Gi < 2Gi asked, ReadWriteOnce only, ReadWriteMany asked");
+        "no volume fits; the closest is pv: 1Gi < 2Gi asked, ReadWriteOnce only, ReadWriteMany asked");
     close_world(&w);
 }
 
@@ -454,7 +453,7 @@ TEST(stuck_named_volume_taken)
     world_settle(&w);
     add_claim(&w, "c", "1Gi", RWO, ",'volumeName':'pv'");
     ask(&w, "c");
-    ASSERT_SAID("taken", "it names volume pv, which is another's: bound to default/first");
+    ASSERT_SAID("taken", "it names volume pv, which belongs to another claim: bound to default/first");
     close_world(&w);
 }
 
@@ -469,9 +468,9 @@ TEST(stuck_named_volume_is_released)
     drop_claim(&w, "former");
     add_claim(&w, "c", "1Gi", RWO, ",'volumeName':'pv'");
     ask(&w, "c");
-    ASSERT_SAID("released",
-                "it names volume pv, which is another's: Released: its data is the former claim's, "
-                "default/former");
+    ASSERT_SAID("released", "it names volume pv, which belongs to another claim: Released: still has the "
+                            "data of its former claim "
+                            "default/former");
     close_world(&w);
 }
 
@@ -496,7 +495,7 @@ TEST(stuck_named_volume_of_another_class)
     add_volume(&w, "pv", "2Gi", RWO, CLASS("fast"));
     add_claim(&w, "c", "2Gi", RWO, ",'volumeName':'pv'" CLASS("slow"));
     ask(&w, "c");
-    ASSERT_SAID("class", "it names volume pv, which does not fit: class fast \u2260 slow");
+    ASSERT_SAID("class", "it names volume pv, which does not fit: volume has class fast, claim has slow");
     close_world(&w);
 }
 
@@ -525,7 +524,7 @@ TEST(stuck_waits_for_a_first_consumer)
     add_volume(&w, "small", "1Mi", RWO, CLASS("local"));
     add_claim(&w, "c", "1Gi", RWO, CLASS("local"));
     ask(&w, "c");
-    ASSERT_SAID("waits-for-consumer", "its class \"local\" waits for a pod that uses it, and there is none");
+    ASSERT_SAID("waits-for-consumer", "its class \"local\" waits for a pod that uses it, and no pod does");
     ASSERT_TEXT("  pv: free, but its class waits for a pod that uses the claim\n");
     ASSERT_TEXT("  small: 1Mi < 1Gi asked\n");
     close_world(&w);
@@ -541,7 +540,7 @@ TEST(stuck_waits_for_pods_to_be_scheduled)
     make_pod(&w, "web-0", "c", "");
     make_pod(&w, "web-1", "c", "");
     ask(&w, "c");
-    ASSERT_SAID("waits-for-scheduling", "it waits for pods web-0, web-1 to be given a node");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pods web-0, web-1 to be scheduled");
     ASSERT_TEXT("berth why pod/web-0 -n default");
     close_world(&w);
 }
@@ -594,13 +593,14 @@ TEST(stuck_volume_is_where_the_pod_may_not_go)
     make_two_nodes(&w);
     make_picky_pod(&w, "web-0", "c", "ssd");
     ask(&w, "c");
-    ASSERT_SAID("node-affinity",
-                "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
-                "excluded by the pod's nodeSelector or node affinity");
+    ASSERT_SAID(
+        "node-affinity",
+        "no available volume can be used on a node where the pod can run; the closest is pv-4: node n2 is "
+        "excluded by the pod's nodeSelector or node affinity");
     ASSERT_TEXT("  pv-4: node n2 is excluded by the pod's nodeSelector or node affinity\n");
     ASSERT_TEXT("  pv-5: 1Mi < 1Gi asked\n");
-    ASSERT_TEXT("  it waits for pod web-0 to be given a node\n");
-    ASSERT_TEXT("  the scheduler on pod web-0: 0/2 nodes are available: ");
+    ASSERT_TEXT("  it waits for pod web-0 to be scheduled\n");
+    ASSERT_TEXT("  scheduler message for pod web-0: 0/2 nodes are available: ");
     ASSERT_TEXT("berth why pod/web-0 -n default");
     close_world(&w);
 }
@@ -614,9 +614,10 @@ TEST(stuck_pod_has_no_node)
     make_picky_pod(&w, "web-0", "c", "hdd");
     ASSERT_SENT(&w.served, 200, "MERGE", NODES "/n2", "{'spec':{'unschedulable':true}}");
     ask(&w, "c");
-    ASSERT_SAID("unschedulable",
-                "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
-                "closed to new pods (cordoned)");
+    ASSERT_SAID(
+        "unschedulable",
+        "no available volume can be used on a node where the pod can run; the closest is pv-4: node n2 is "
+        "closed to new pods (cordoned)");
     close_world(&w);
 }
 
@@ -627,8 +628,8 @@ TEST(stuck_pod_is_about_to_have_its_node)
     make_two_nodes(&w);
     make_picky_pod(&w, "web-0", "c", "hdd");
     ask(&w, "c");
-    ASSERT_SAID("waits-for-scheduling", "it waits for pod web-0 to be given a node");
-    ASSERT_TEXT("  volume pv-4 would do\n");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pod web-0 to be scheduled");
+    ASSERT_TEXT("  volume pv-4 is suitable\n");
     ASSERT_TEXT("  pv-4: fits, from node n2\n");
     close_world(&w);
 }
@@ -642,8 +643,9 @@ TEST(stuck_pod_was_put_on_a_node_by_hand)
     add_claim(&w, "c", "1Gi", RWO, CLASS("local"));
     make_pod(&w, "web-0", "c", "n1");
     ask(&w, "c");
-    ASSERT_SAID("pod-not-scheduled",
-                "pod web-0 was put on node n1 without the scheduler, and nobody else chooses a volume");
+    ASSERT_SAID(
+        "pod-not-scheduled",
+        "pod web-0 was assigned to node n1 without the scheduler, which chooses the volumes of this class");
     close_world(&w);
 }
 
@@ -655,7 +657,7 @@ TEST(stuck_selected_node_is_gone)
     make_class(&w, "disks", EXTERNAL, WAITS);
     make_claim(&w, "c", annotated(ANN_SELECTED_NODE, "n9"), CLASS("disks"));
     ask(&w, "c");
-    ASSERT_SAID("node-gone", "its volume is to be made on node n9, which does not exist");
+    ASSERT_SAID("node-gone", "its volume is to be provisioned for node n9, which does not exist");
     ASSERT_TEXT("\"" ANN_SELECTED_NODE "\":null");
     close_world(&w);
 }
@@ -671,8 +673,8 @@ TEST(stuck_external_provisioner_is_silent)
     add_claim(&w, "c", "1Gi", RWO, CLASS("disks"));
     ask(&w, "c");
     ASSERT_SAID("provisioner-silent",
-                "the provisioner '" EXTERNAL "' was asked for a volume and has said nothing since");
-    ASSERT_TEXT("there is no CSIDriver '" EXTERNAL "'");
+                "provisioner '" EXTERNAL "' has not responded to the request for a volume");
+    ASSERT_TEXT("CSIDriver '" EXTERNAL "' does not exist");
     ASSERT_TEXT("berth events --for pvc/c -n default");
     close_world(&w);
 }
@@ -687,7 +689,7 @@ TEST(stuck_external_provisioner_fails)
     world_settle(&w);
     tell(&w, "c", EXTERNAL "_pod-0_1234", "Warning", "ProvisioningFailed", "quota exceeded");
     ask(&w, "c");
-    ASSERT_SAID("provisioning-failed", "the provisioner '" EXTERNAL "' fails: quota exceeded");
+    ASSERT_SAID("provisioning-failed", "provisioner '" EXTERNAL "' fails: quota exceeded");
     ASSERT_TEXT("Warning ProvisioningFailed (x3): quota exceeded\n");
     close_world(&w);
 }
@@ -729,7 +731,7 @@ TEST(stuck_provisioning_fails_with_backoff)
     ASSERT_SAID("provisioning-failed", "provisioning fails: disk is full");
     ASSERT_TEXT("  provision, failed ");
     ASSERT_TEXT("s: disk is full\n");
-    ASSERT_TEXT("Next: it is tried again in ");
+    ASSERT_TEXT("Next: provisioning is retried in ");
     close_world(&w);
 }
 
@@ -742,7 +744,7 @@ TEST(stuck_provisioning_is_under_way)
     make_class(&w, "here", HOST_PATH_PLUGIN, "");
     add_claim(&w, "c", "1Gi", RWO, CLASS("here"));
     ask(&w, "c");
-    ASSERT_SAID("provisioning", "a volume is being provisioned for it by " HOST_PATH_PLUGIN);
+    ASSERT_SAID("provisioning", HOST_PATH_PLUGIN " is provisioning a volume for it");
     ASSERT_TEXT("  provision, running\n");
     close_world(&w);
 }
@@ -756,8 +758,9 @@ TEST(stuck_data_source_that_no_plugin_copies)
     add_claim(&w, "c", "1Gi", RWO,
               CLASS("here") ",'dataSource':{'kind':'PersistentVolumeClaim','name':'old'}");
     ask(&w, "c");
-    ASSERT_SAID("data-source", HOST_PATH_PLUGIN
-                " makes empty volumes only, and the claim wants one filled from PersistentVolumeClaim old");
+    ASSERT_SAID(
+        "data-source", HOST_PATH_PLUGIN
+        " creates only empty volumes, and the claim requests one filled from PersistentVolumeClaim old");
     close_world(&w);
 }
 
@@ -793,7 +796,7 @@ TEST(stuck_lost_its_reference)
     open_world(&w);
     make_claim(&w, "c", annotated(ANN_BIND_COMPLETED, "yes"), "");
     ask(&w, "c");
-    ASSERT_SAID("lost-reference", "it was bound, and the name of its volume was taken out of it");
+    ASSERT_SAID("lost-reference", "it was bound, but its spec.volumeName was removed");
     close_world(&w);
 }
 
@@ -819,7 +822,7 @@ TEST(stuck_deleted_and_in_use)
     ASSERT_SENT(&w.served, 200, "DELETE", CLAIMS "/c", NULL);
     ask(&w, "c");
     ASSERT_STR("Terminating", said_member("state"));
-    ASSERT_SAID("in-use", "it is being deleted, and stays while pods use it: web-0 (on n1)");
+    ASSERT_SAID("in-use", "it is being deleted, and is kept while pods use it: web-0 (on n1)");
     close_world(&w);
 }
 
@@ -830,7 +833,8 @@ TEST(stuck_deleted_and_nobody_lets_it_go)
     bind_one(&w);
     ASSERT_SENT(&w.served, 200, "DELETE", CLAIMS "/c", NULL);
     ask(&w, "c");
-    ASSERT_SAID("protected", "it is being deleted, nobody uses it, and its protection is about to go");
+    ASSERT_SAID("protected",
+                "it is being deleted, no pod uses it, and its protection is about to be removed");
     close_world(&w);
 }
 
@@ -842,7 +846,8 @@ TEST(stuck_deleted_and_held_by_a_finalizer)
     patch_claim(&w, "c", "", "{'metadata':{'finalizers':['example.com/hold']}}");
     ASSERT_SENT(&w.served, 200, "DELETE", CLAIMS "/c", NULL);
     ask(&w, "c");
-    ASSERT_SAID("finalizer", "finalizer example.com/hold holds it: whoever set it must take it away");
+    ASSERT_SAID("finalizer",
+                "finalizer example.com/hold blocks its deletion: the component that set it must remove it");
     close_world(&w);
 }
 
@@ -865,13 +870,14 @@ TEST(stuck_resize_is_the_peoples)
 
     grow(&w);
     ask(&w, "c");
-    ASSERT_SAID("resize-by-hand", "nothing here expands volume pv: it is a disk or directory of its node");
-    ASSERT_TEXT("it has 1Gi and asks for 2Gi");
+    ASSERT_SAID("resize-by-hand",
+                "volume pv must be expanded manually: it is a disk or directory of its node");
+    ASSERT_TEXT("it has 1Gi and requests 2Gi");
     ASSERT_TEXT("berth patch pv pv -p '{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}'");
     patch_volume(&w, "pv", "", "{'spec':{'capacity':{'storage':'2Gi'}}}");
     world_settle(&w);
     ask(&w, "c");
-    ASSERT_SAID("resizing", "its volume is being grown");
+    ASSERT_SAID("resizing", "its volume is being expanded");
     close_world(&w);
 }
 
@@ -886,7 +892,7 @@ TEST(stuck_resize_waits_for_a_pod)
     ASSERT_STR("resize-waits-for-pod", said_member("cause"));
     make_pod(&w, "web-0", "c", "n1");
     ask(&w, "c");
-    ASSERT_SAID("resize-on-node", "its volume has grown, and the node is to grow its file system");
+    ASSERT_SAID("resize-on-node", "its volume has been expanded, and the node has to expand its file system");
     ASSERT_TEXT("used by web-0 (on n1)");
     close_world(&w);
 }
@@ -900,11 +906,11 @@ TEST(stuck_resize_fails)
                 "{'status':{'conditions':[{'type':'ControllerResizeError','status':'True','message':'pool is "
                 "full'}]}}");
     ask(&w, "c");
-    ASSERT_SAID("resize-failed", "growing it fails: pool is full");
+    ASSERT_SAID("resize-failed", "expanding it fails: pool is full");
     patch_claim(&w, "c", "status",
                 "{'status':{'allocatedResourceStatuses':{'storage':'ControllerResizeInfeasible'}}}");
     ask(&w, "c");
-    ASSERT_SAID("resize-infeasible", "it cannot grow that far: pool is full");
+    ASSERT_SAID("resize-infeasible", "it cannot be expanded to that size: pool is full");
     close_world(&w);
 }
 
@@ -915,7 +921,7 @@ TEST(stuck_resize_failed_by_event)
     grow(&w);
     tell(&w, "c", "volume_expand", "Warning", "VolumeResizeFailed", "no plugin can");
     ask(&w, "c");
-    ASSERT_SAID("resize-failed", "growing it fails: no plugin can");
+    ASSERT_SAID("resize-failed", "expanding it fails: no plugin can");
     close_world(&w);
 }
 
@@ -939,7 +945,7 @@ TEST(stuck_resize_fails_on_the_node)
     ASSERT_SENT(&w.served, 201, "POST", EVENTS, body);
     ask(&w, "c");
     ASSERT_STR("resize-failed", said_member("cause"));
-    ASSERT_TEXT("pvc default/c: Bound to pv, but growing it fails: ");
+    ASSERT_TEXT("pvc default/c: Bound to pv, but expanding it fails: ");
     ASSERT_TEXT("no room");
     close_world(&w);
 }
@@ -951,7 +957,7 @@ TEST(stuck_resize_is_not_allowed_any_more)
     grow(&w);
     ASSERT_SENT(&w.served, 200, "MERGE", CLASSES "/grows", "{'allowVolumeExpansion':false}");
     ask(&w, "c");
-    ASSERT_SAID("resize-not-allowed", "its class \"grows\" does not let volumes grow");
+    ASSERT_SAID("resize-not-allowed", "its class \"grows\" does not allow volume expansion");
     close_world(&w);
 }
 
@@ -985,7 +991,7 @@ TEST(stuck_provisioning_is_off)
     x.world.binder = w.binder;
     say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
     onlooker_close(&x);
-    ASSERT_SAID("provisioning-off", "no volume fits, and dynamic provisioning is off");
+    ASSERT_SAID("provisioning-off", "no volume fits, and dynamic provisioning is disabled");
     close_world(&w);
 }
 
@@ -1018,10 +1024,10 @@ TEST(about_to_be_bound)
     add_claim(&w, "big", "4Gi", RWO, "");
     make_default_class(&w, "std", EXTERNAL);
     ask(&w, "big");
-    ASSERT_SAID("default-class", "it asks for no class, and is about to be given the default one, \"std\"");
+    ASSERT_SAID("default-class", "it requests no class, and is about to get the default class, \"std\"");
     add_claim(&w, "bigger", "5Gi", RWO, "");
     ask(&w, "bigger");
-    ASSERT_SAID("provisioner-not-asked", "the provisioner '" EXTERNAL "' is about to be asked for a volume");
+    ASSERT_SAID("provisioner-not-asked", "the binder is about to request a volume from '" EXTERNAL "'");
     close_world(&w);
 }
 
@@ -1041,7 +1047,7 @@ TEST(stuck_writes_fail)
     x.world.binder = w.binder;
     say(&x.world, &(struct why_question){ .kind = KIND_CLAIM, .ns = "default", .name = "c" });
     onlooker_close(&x);
-    ASSERT_SAID("writes-fail", "volume pv fits, and binding the two fails: tapped");
+    ASSERT_SAID("writes-fail", "volume pv fits, but binding it fails: tapped");
     ASSERT_TEXT("  sync, failed ");
     ASSERT_TEXT(" times, next try in ");
     ASSERT_TEXT("s: tapped\n");

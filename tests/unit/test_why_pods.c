@@ -18,7 +18,7 @@ TEST(stuck_gated)
 
     put_node(&x, "n1", "", "", READY);
     put_pod(&x, "p", "", ",'schedulingGates':[{'name':'a.io/one'},{'name':'b'}]", PENDING);
-    assert_pod(&x, "gated", "its scheduling gates are there: a.io/one, b");
+    assert_pod(&x, "gated", "it has scheduling gates: a.io/one, b");
     scene_close(&x);
 }
 
@@ -37,7 +37,7 @@ TEST(stuck_no_nodes)
     struct scene x = { 0 };
 
     put_pod(&x, "p", "", "", PENDING);
-    assert_pod(&x, "no-nodes", "there is no node");
+    assert_pod(&x, "no-nodes", "no node exists");
     scene_close(&x);
 }
 
@@ -47,7 +47,7 @@ TEST(stuck_being_deleted_without_a_node)
 
     put_node(&x, "n1", "", "", READY);
     put_pod(&x, "p", DELETED, "", PENDING);
-    assert_pod(&x, "deleting", "it is being deleted, and gets no node any more");
+    assert_pod(&x, "deleting", "it is being deleted, and is not scheduled any more");
     ASSERT_TEXT("pod default/p: Terminating, because");
     scene_close(&x);
 }
@@ -78,12 +78,13 @@ TEST(stuck_taints_and_selectors)
     put_node(&x, "n2", "", "'unschedulable':true", READY);
     put_node(&x, "n3", ",'disk':'hdd'", "", READY);
     put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}", PENDING);
-    assert_pod(&x, "node-affinity",
-               "none of the 3 nodes will do; the nearest, n3, is excluded by the pod's nodeSelector or node "
-               "affinity: it has not disk=ssd");
+    assert_pod(
+        &x, "node-affinity",
+        "none of the 3 nodes is suitable; the closest, n3, is excluded by the pod's nodeSelector or node "
+        "affinity: it lacks the label disk=ssd");
     ASSERT_TEXT("n1: has a taint that the pod does not tolerate: {a: b}\n");
     ASSERT_TEXT("n2: is closed to new pods (cordoned)\n");
-    ASSERT_TEXT("the scheduler says: 0/3 nodes are available");
+    ASSERT_TEXT("the scheduler reports: 0/3 nodes are available");
     scene_close(&x);
 }
 
@@ -99,7 +100,7 @@ TEST(stuck_only_node_is_full)
               "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','namespace':'default','uid':'u-p',"
               "'resourceVersion':'1'},'spec':{'schedulerName':'default-scheduler','containers':[{'name':'c',"
               "'image':'i','resources':{'requests':{'cpu':'2'}}}]}}");
-    assert_pod(&x, "cpu", "the only node, small, has not enough free cpu");
+    assert_pod(&x, "cpu", "the only node, small, does not have enough free cpu");
     scene_close(&x);
 }
 
@@ -129,9 +130,10 @@ TEST(stuck_claim_unbound)
     if (strncmp(said_member("sentence"), "claim db is not bound: ", 23) != 0)
         fail_msg("%s", said_member("sentence"));
     ASSERT_TEXT("fast"); /* the claim's own story is told in its part */
-    ASSERT_TEXT("pod default/p: Pending, because claim db is not bound: there is no StorageClass \"fast\"\n"
-                "What you can do:\n"
-                "  - Create the class: there is none yet.\n");
+    ASSERT_TEXT(
+        "pod default/p: Pending, because claim db is not bound: StorageClass \"fast\" does not exist\n"
+        "What you can do:\n"
+        "  - Create the class: none exists yet.\n");
     ASSERT_TEXT("  pvc default/db: Pending\n"); /* and not the same once more */
     scene_close(&x);
 }
@@ -169,13 +171,13 @@ TEST(stuck_claim_of_an_ephemeral_volume)
 
     put_node(&x, "n1", "", "", READY);
     put_pod(&x, "p", "", volume, PENDING);
-    assert_pod(&x, "claim-awaited", "claim p-scratch: it is made for the pod, and is not there yet");
+    assert_pod(&x, "claim-awaited", "claim p-scratch: it is created for the pod, and does not exist yet");
     scene_close(&x);
     put_node(&y, "n1", "", "", READY);
     put_claim(&y, "p-scratch", "", ONCE, "Pending");
     put_pod(&y, "p", "", volume, PENDING);
     assert_pod(&y, "claim-not-owned",
-               "claim p-scratch: it has the name of the pod's own claim and is not the pod's");
+               "claim p-scratch: it has the name of the pod's own claim, but the pod does not own it");
     scene_close(&y);
 }
 
@@ -190,8 +192,8 @@ TEST(stuck_volume_on_a_node_that_the_selector_excludes)
     assert_pod(
         &x, "volume-affinity",
         "volume pv-db of claim db can only be used from n2; n2 is excluded by the pod's nodeSelector or "
-        "node affinity: it has not disk=ssd");
-    ASSERT_TEXT("Let the pod go where its volume is");
+        "node affinity: it lacks the label disk=ssd");
+    ASSERT_TEXT("Allow the pod on a node that can use its volume");
     scene_close(&x);
 }
 
@@ -202,9 +204,9 @@ TEST(stuck_volume_whose_node_is_gone)
     put_node(&x, "n1", "", "", READY);
     put_pair(&x, "db", ONCE, ON_NODE("n9"));
     put_pod(&x, "p", "", USES("db"), PENDING);
-    assert_pod(&x, "node-gone",
-               "volume pv-db of claim db needs a node labelled kubernetes.io/hostname=n9; the only node here "
-               "is n1");
+    assert_pod(
+        &x, "node-gone",
+        "volume pv-db of claim db needs a node labelled kubernetes.io/hostname=n9; the only node is n1");
     ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=n9; the volume cannot move.\n");
     scene_close(&x);
 }
@@ -221,7 +223,7 @@ TEST(stuck_volumes_on_different_nodes)
             ",'volumes':[{'name':'a','persistentVolumeClaim':{'claimName':'a'}},{'name':'b',"
             "'persistentVolumeClaim':{'claimName':'b'}}]",
             PENDING);
-    assert_pod(&x, "volumes-apart", "no node reaches all of its volumes: pv-a on n1, pv-b on n2");
+    assert_pod(&x, "volumes-apart", "no node can use all of its volumes: pv-a on n1, pv-b on n2");
     scene_close(&x);
 }
 
@@ -234,7 +236,7 @@ TEST(stuck_claim_for_one_pod_alone)
     put_pod(&x, "other", "", ON_N1 USES("db"), "'phase':'Running'");
     put_pod(&x, "p", "", USES("db"), PENDING);
     assert_pod(&x, "in-use-by-another-pod",
-               "claim db is for one pod alone (ReadWriteOncePod), and pod other on n1 has it");
+               "claim db allows only one pod (ReadWriteOncePod), and pod other on n1 uses it");
     scene_close(&x);
 }
 
@@ -249,7 +251,7 @@ TEST(stuck_zone)
     put_pod(&x, "p", "", USES("db"), PENDING);
     assert_pod(
         &x, "zone",
-        "volume pv of claim db is in topology.kubernetes.io/zone=b, and the nodes that would do are not");
+        "volume pv of claim db is in topology.kubernetes.io/zone=b, and no otherwise suitable node is");
     scene_close(&x);
 }
 
@@ -264,8 +266,8 @@ TEST(stuck_volume_limit)
               "0}}]}}");
     put_pair(&x, "db", ONCE, CSI);
     put_pod(&x, "p", "", USES("db"), PENDING);
-    assert_pod(&x, "volume-limit", "node n1 has as many volumes as it can");
-    ASSERT_TEXT("node n1 takes 0 volumes of driver d.io\n");
+    assert_pod(&x, "volume-limit", "node n1 has reached its volume limit");
+    ASSERT_TEXT("node n1 accepts 0 volumes of driver d.io\n");
     scene_close(&x);
 }
 
@@ -285,10 +287,11 @@ TEST(stuck_free_volume_on_an_excluded_node)
     put_volume(&x, "pv-7", "", CLASSED("slow") ON_NODE("n1") OF_CLAIM("else"), "Bound");
     put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
     assert_pod(&x, "no-volume",
-               "claim db: no free volume can be had where the pod may go; the nearest is pv-4: node n2 is "
+               "claim db: no available volume can be used on a node where the pod can run; the closest is "
+               "pv-4: node n2 is "
                "excluded by the pod's nodeSelector or node affinity");
     ASSERT_TEXT("pv-4: node n2 is excluded by the pod's nodeSelector or node affinity\n");
-    ASSERT_TEXT("pv-5: class fast \u2260 slow\n");
+    ASSERT_TEXT("pv-5: volume has class fast, claim has slow\n");
     ASSERT_TEXT("pv-6: needs a node labelled kubernetes.io/hostname=n9\n");
     ASSERT_TEXT("pv-7: bound to default/else\n");
     scene_close(&x);
@@ -305,11 +308,11 @@ TEST(stuck_claim_waits_for_a_pod_that_cannot_go_where_its_volume_is)
     put_claim(&x, "db", "", CLASSED("slow"), "Pending");
     put_volume(&x, "pv-4", "", CLASSED("slow") ON_NODE("n2"), "Available");
     put_pod(&x, "p", "", ",'nodeSelector':{'disk':'ssd'}" USES("db"), PENDING);
-    assert_scene(
-        &x, KIND_CLAIM, "db", "node-affinity",
-        "no free volume can be had where the pod may go; the nearest is pv-4: node n2 is excluded by "
-        "the pod's nodeSelector or node affinity");
-    ASSERT_TEXT("it waits for pod p to be given a node\n");
+    assert_scene(&x, KIND_CLAIM, "db", "node-affinity",
+                 "no available volume can be used on a node where the pod can run; the closest is pv-4: node "
+                 "n2 is excluded by "
+                 "the pod's nodeSelector or node affinity");
+    ASSERT_TEXT("it waits for pod p to be scheduled\n");
     scene_close(&x);
 }
 
@@ -321,11 +324,11 @@ TEST(stuck_claim_waits_for_a_pod_that_cannot_go_anywhere)
     put_class(&x, "fast", "d.io", LATER, "");
     put_claim(&x, "db", "", CLASSED("fast"), "Pending");
     put_pod(&x, "p", "", USES("db"), PENDING);
-    assert_scene(&x, KIND_CLAIM, "db", "waits-for-scheduling", "it waits for pod p to be given a node");
-    ASSERT_TEXT("d.io provisions it for the node that the pod is given\n");
+    assert_scene(&x, KIND_CLAIM, "db", "waits-for-scheduling", "it waits for pod p to be scheduled");
+    ASSERT_TEXT("d.io provisions it for the node that is selected for the pod\n");
     still_start_scheduler(&x.s);
     scene_ask(&x, KIND_CLAIM, "db");
-    ASSERT_SAID("waits-for-scheduling", "it waits for pod p to be given a node");
+    ASSERT_SAID("waits-for-scheduling", "it waits for pod p to be scheduled");
     scene_close(&x);
 }
 
@@ -343,7 +346,7 @@ TEST(stuck_two_claims_and_one_volume)
             "'persistentVolumeClaim':{'claimName':'b'}}]",
             PENDING);
     assert_pod(&x, "too-few-volumes",
-               "each of its claims would find a volume, and no node has volumes for all of them");
+               "each of its claims fits some volume, but no node has volumes for all of them");
     scene_close(&x);
 }
 
@@ -355,7 +358,7 @@ TEST(stuck_no_volume_at_all)
     put_class(&x, "slow", NEVER, LATER, "");
     put_claim(&x, "db", "", CLASSED("slow"), "Pending");
     put_pod(&x, "p", "", USES("db"), PENDING);
-    assert_pod(&x, "no-volume", "claim db: there is no volume at all, and class slow provisions none");
+    assert_pod(&x, "no-volume", "claim db: no PersistentVolume exists, and class slow provisions none");
     scene_close(&x);
 }
 
@@ -371,7 +374,7 @@ TEST(stuck_driver_without_space)
     put_claim(&x, "db", "", CLASSED("fast"), "Pending");
     put_pod(&x, "p", "", USES("db"), PENDING);
     assert_pod(&x, "no-space",
-               "claim db: driver d.io has not enough free storage for 2Gi where the pod may go");
+               "claim db: driver d.io has too little free storage for 2Gi on nodes where the pod can run");
     scene_close(&x);
 }
 
@@ -385,8 +388,7 @@ TEST(stuck_topologies_of_the_class)
     put_claim(&x, "db", "", CLASSED("fast"), "Pending");
     put_pod(&x, "p", "", USES("db"), PENDING);
     assert_pod(&x, "no-volume",
-               "claim db: class fast provisions only where its allowedTopologies are, and the pod may go "
-               "nowhere there");
+               "claim db: class fast provisions only in its allowedTopologies, and the pod cannot run there");
     scene_close(&x);
 }
 
@@ -400,7 +402,7 @@ TEST(stuck_selected_node_is_closed)
     put_claim(&x, "db", ",'annotations':{'" ANN_SELECTED_NODE "':'n1'}", CLASSED("fast"), "Pending");
     put_pod(&x, "p", "", USES("db"), PENDING);
     assert_pod(&x, "no-volume",
-               "claim db: it is to be provisioned for node n1, chosen before, which is closed to new pods "
+               "claim db: it is to be provisioned for node n1, selected before, which is closed to new pods "
                "(cordoned)");
     scene_close(&x);
 }
@@ -418,13 +420,13 @@ TEST(stuck_binding_is_under_way)
     put_pod(&x, "p", "", USES("db"), PENDING);
     scene_open(&x);
     scene_ask(&x, KIND_POD, "p");
-    ASSERT_SAID("about-to-be-scheduled", "node n1 will do, and it is about to be given it");
+    ASSERT_SAID("about-to-be-scheduled", "node n1 is suitable, and the pod is about to be assigned to it");
     ASSERT_TEXT("no scheduler runs");
     still_start_scheduler(&x.s);
     scene_ask(&x, KIND_POD, "p");
-    ASSERT_SAID("binding", "node n1 is chosen, and that is being written");
+    ASSERT_SAID("binding", "node n1 is selected, and the binding is being written");
     scene_ask(&x, KIND_CLAIM, "db");
-    ASSERT_SAID("binding", "node n1 is chosen for pod p, and a volume is on its way");
+    ASSERT_SAID("binding", "node n1 is selected for pod p; waiting for the volume");
     scene_close(&x);
 }
 
@@ -439,8 +441,8 @@ TEST(stuck_set_aside)
     manual_clock_advance(&x.s.clock, 42 * NS_PER_S);
     scene_ask(&x, KIND_POD, "p");
     ASSERT_STR("node-affinity", said_member("cause"));
-    ASSERT_TEXT("tried 1 time, the last time 42 s ago\n");
-    ASSERT_STR("the scheduler tries again when something changes that may help, or after 5 minutes",
+    ASSERT_TEXT("1 scheduling attempt, the last one 42 s ago\n");
+    ASSERT_STR("the scheduler retries when a relevant object changes, or after 5 minutes",
                said_member("next"));
     scene_close(&x);
 }
@@ -465,8 +467,8 @@ TEST(stuck_nobody_finishes_what_the_scheduler_began)
         const char *cause;
         const char *sentence;
     } rows[] = {
-        { NEVER, "binding", "node n1 is chosen, and claim c is not yet bound to volume pv" },
-        { "d.io", "provisioning", "node n1 is chosen, and claim c is not yet provisioned there" },
+        { NEVER, "binding", "node n1 is selected, and claim c is not yet bound to volume pv" },
+        { "d.io", "provisioning", "node n1 is selected, and claim c is not yet provisioned there" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -485,7 +487,7 @@ TEST(stuck_nobody_finishes_what_the_scheduler_began)
         add_pod(&w, "p", "c", "", "");
         ask_alone(&w, KIND_POD, "p");
         ASSERT_SAID(rows[i].cause, rows[i].sentence);
-        ASSERT_STR("it is given the node when they are bound; in 600 s the choice is made anew",
+        ASSERT_STR("it is assigned to the node when they are bound; after 600 s a node is selected again",
                    said_member("next"));
         said_clear();
         world_done(&w);
@@ -499,7 +501,7 @@ TEST(stuck_node_gone)
     struct scene x = { 0 };
 
     put_pod(&x, "p", "", ON_N1, PENDING);
-    assert_pod(&x, "node-gone", "its node n1 is not there");
+    assert_pod(&x, "node-gone", "its node n1 does not exist");
     ASSERT_TEXT("pod default/p: Pending on n1, because");
     scene_close(&x);
 }
@@ -510,7 +512,7 @@ TEST(stuck_node_silent)
 
     put_node(&x, "n1", "", "", "Unknown");
     put_pod(&x, "p", "", ON_N1, PENDING);
-    assert_pod(&x, "node-silent", "its node n1 has not been heard of for 5m");
+    assert_pod(&x, "node-silent", "its node n1 has not reported for 5m");
     scene_close(&x);
     put_node(&y, "n1", "", "", "Unknown");
     scene_put(&y, KIND_LEASE,
@@ -518,7 +520,7 @@ TEST(stuck_node_silent)
               "'kube-node-lease','uid':'u-l','resourceVersion':'1'},'spec':{'renewTime':"
               "'2025-12-31T23:50:00.000000Z'}}");
     put_pod(&y, "p", "", ON_N1, PENDING);
-    assert_pod(&y, "node-silent", "its node n1 has not been heard of for 10m");
+    assert_pod(&y, "node-silent", "its node n1 has not reported for 10m");
     scene_close(&y);
 }
 
@@ -568,7 +570,7 @@ TEST(stuck_nobody_attaches)
 
     put_csi_pod(&x, HAS_DRIVER);
     assert_pod(&x, "not-attached",
-               "claim db: volume pv-db is not attached to node n1, and nobody has asked for it");
+               "claim db: volume pv-db is not attached to node n1, and no VolumeAttachment exists");
     scene_close(&x);
 }
 
@@ -578,8 +580,7 @@ TEST(stuck_attacher_is_silent)
 
     put_csi_pod(&x, HAS_DRIVER);
     still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("a", "n1", "'attached':false"));
-    assert_pod(&x, "attaching",
-               "claim db: volume pv-db is to be attached to node n1 by d.io, which has not said so yet");
+    assert_pod(&x, "attaching", "claim db: volume pv-db is not attached to node n1 yet: waiting for d.io");
     scene_close(&x);
 }
 
@@ -593,7 +594,7 @@ TEST(stuck_attach_fails)
                          "'attached':false,'attachError':{'message':'no such disk','time':'" FIVE_MINUTES_AGO
                          "'}"));
     assert_pod(&x, "attach-failed", "claim db: volume pv-db cannot be attached to node n1: no such disk");
-    ASSERT_TEXT("that was 5m ago\n");
+    ASSERT_TEXT("the error is 5m old\n");
     scene_close(&x);
 }
 
@@ -605,10 +606,10 @@ TEST(stuck_attached_to_another_node)
     put_node(&x, "n2", "", "", READY);
     still_add(&x.s, KIND_ATTACHMENT, ATTACHMENT("b", "n2", "'attached':true"));
     put_pod(&x, "other", "", ",'nodeName':'n2'" USES("db"), "'phase':'Running'");
-    assert_pod(
-        &x, "attached-elsewhere",
-        "claim db: volume pv-db may be on one node at a time, and is attached to n2, for pods: other on "
-        "n2");
+    assert_pod(&x, "attached-elsewhere",
+               "claim db: volume pv-db can be attached to one node at a time, and is attached to n2, for "
+               "pods: other on "
+               "n2");
     scene_close(&x);
 }
 
@@ -621,7 +622,7 @@ TEST(stuck_attached_and_not_mounted)
     put_event(&x, "Pod", "p", "FailedMount",
               "MountVolume.MountDevice failed for volume pv-db : fsck found errors");
     assert_pod(&x, "mount-failed", "MountVolume.MountDevice failed for volume pv-db : fsck found errors");
-    ASSERT_TEXT("node n1 said so 5m ago (FailedMount)\n");
+    ASSERT_TEXT("reported by node n1 5m ago (FailedMount)\n");
     ASSERT_TEXT("volume pv-db is attached to node n1\n");
     scene_close(&x);
 }
@@ -677,7 +678,7 @@ TEST(stuck_config_map_and_key_missing)
                   "'path':'b'}]}}]}}]",
             PENDING);
     assert_pod(&y, "no-such-key", "volume all: it has no key \"b\"");
-    ASSERT_TEXT("ConfigMap default/settings: missing; it is not there, and need not be");
+    ASSERT_TEXT("ConfigMap default/settings: missing; it does not exist, and is optional");
     scene_close(&y);
 }
 
@@ -689,7 +690,7 @@ TEST(stuck_condition_of_the_node)
     put_pod(&x, "p", "", ON_N1,
             PENDING ",'conditions':[{'type':'volumes.berth.io/ready','status':'False','reason':"
                     "'WaitingForVolumes','message':'unmounted volumes=[a]'}]");
-    assert_pod(&x, "volumes-not-ready", "node n1 says WaitingForVolumes: unmounted volumes=[a]");
+    assert_pod(&x, "volumes-not-ready", "node n1 reports WaitingForVolumes: unmounted volumes=[a]");
     scene_close(&x);
 }
 
@@ -702,7 +703,7 @@ TEST(stuck_container_waits)
             PENDING
             ",'containerStatuses':[{'name':'c','image':'i','imageID':'','ready':false,'restartCount':0,"
             "'state':{'waiting':{'reason':'ImagePullBackOff'}}}]");
-    assert_pod(&x, "container-waits", "container c waits: ImagePullBackOff");
+    assert_pod(&x, "container-waits", "container c is waiting: ImagePullBackOff");
     scene_close(&x);
 }
 
@@ -723,11 +724,11 @@ TEST(stuck_deleting_on_its_node)
     put_node(&x, "n1", "", "", READY);
     put_pod(&x, "p", DELETED, ON_N1, "'phase':'Running'");
     assert_pod(&x, "deleting",
-               "it is being deleted, and node n1 has to end its containers and unmount its volumes");
+               "it is being deleted, and node n1 has to stop its containers and unmount its volumes");
     scene_close(&x);
     put_node(&y, "n1", "", "", READY);
     put_pod(&y, "p", DELETED ",'finalizers':['a.io/b']", ON_N1, "'phase':'Running'");
-    assert_pod(&y, "finalizer", "it is being deleted, and waits for whoever set the finalizer a.io/b");
+    assert_pod(&y, "finalizer", "it is being deleted, and waits for the component that set finalizer a.io/b");
     scene_close(&y);
 }
 
@@ -769,7 +770,7 @@ TEST(a_pod_whose_volumes_are_ready_is_not_blamed_on_what_was)
     struct scene x = { 0 }, y = { 0 };
 
     put_flex_pod(&x, PENDING VOLUMES_READY);
-    assert_pod(&x, WHY_NOTHING, "its volumes are ready, and its containers are not started");
+    assert_pod(&x, WHY_NOTHING, "its volumes are ready, but its containers are not started");
     scene_close(&x);
     put_node(&y, "n1", "", "", READY);
     put_pair(&y, "db", ONCE, NFS);
@@ -777,8 +778,8 @@ TEST(a_pod_whose_volumes_are_ready_is_not_blamed_on_what_was)
               "Bound");
     put_volume(&y, "v", "", ONCE NFS OF_CLAIM("c"), "Bound");
     put_pod(&y, "p", "", ON_N1 USES("c"), PENDING VOLUMES_READY);
-    assert_pod(&y, WHY_NOTHING, "its volumes are ready, and its containers are not started");
-    ASSERT_TEXT("pvc default/c: Terminating, because it is being deleted, and stays while pods use it: p");
+    assert_pod(&y, WHY_NOTHING, "its volumes are ready, but its containers are not started");
+    ASSERT_TEXT("pvc default/c: Terminating, because it is being deleted, and is kept while pods use it: p");
     scene_close(&y);
 }
 
@@ -789,7 +790,7 @@ TEST(a_container_that_waits_for_its_image_has_its_volumes)
     put_flex_pod(&x, PENDING
                  ",'containerStatuses':[{'name':'c','image':'i','imageID':'','ready':false,'restartCount':0,"
                  "'state':{'waiting':{'reason':'ImagePullBackOff'}}}]");
-    assert_pod(&x, "container-waits", "container c waits: ImagePullBackOff");
+    assert_pod(&x, "container-waits", "container c is waiting: ImagePullBackOff");
     scene_close(&x);
 }
 
@@ -802,7 +803,7 @@ TEST(stuck_end_as_the_event_says)
     put_event(&x, "Pod", "p", "FailedKillPod",
               "UnmountVolume.TearDown failed for volume \\\"d\\\" : driver d.io is not registered");
     assert_pod(&x, "unmount-failed",
-               "it is being deleted, and node n1 fails to end it: driver d.io is not registered");
+               "it is being deleted, and node n1 fails to terminate it: driver d.io is not registered");
     scene_close(&x);
 }
 
@@ -818,24 +819,23 @@ TEST(stuck_claim_whose_volume_no_node_reaches)
     put_volume(&x, "pv-9", "", CLASSED("slow") ON_NODE("my-node"), "Available");
     put_pod(&x, "p", "", USES("db"), PENDING);
     put_claim(&x, "alone", "", CLASSED("slow"), "Pending");
-    assert_scene(&x, KIND_CLAIM, "alone", "node-gone",
-                 "volume pv-9 fits, and needs a node labelled kubernetes.io/hostname=my-node; the only node "
-                 "here is vm");
-    ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again");
+    assert_scene(
+        &x, KIND_CLAIM, "alone", "node-gone",
+        "volume pv-9 fits, but needs a node labelled kubernetes.io/hostname=my-node; the only node is vm");
+    ASSERT_TEXT("- Add a node labelled kubernetes.io/hostname=my-node, or recreate volume pv-9");
     ASSERT_TEXT("- Create a pod in namespace default that uses the claim.\n");
-    ASSERT_TEXT("its class \"slow\" waits for a pod that uses it, and there is none\n");
+    ASSERT_TEXT("its class \"slow\" waits for a pod that uses it, and no pod does\n");
     scene_ask(&x, KIND_CLAIM, "db");
     ASSERT_STR("node-gone", said_member("cause"));
     scene_ask(&x, KIND_POD, "p");
-    ASSERT_SAID("no-volume",
-                "claim db: no free volume can be had where the pod may go; the nearest is pv-9: it needs a "
-                "node labelled kubernetes.io/hostname=my-node; the only node here is vm");
+    ASSERT_SAID("no-volume", "claim db: no available volume can be used on a node where the pod can run; the "
+                             "closest is pv-9: it needs a "
+                             "node labelled kubernetes.io/hostname=my-node; the only node is vm");
     ASSERT_TEXT("    pv-9: needs a node labelled kubernetes.io/hostname=my-node\n");
     ASSERT_TEXT("  pvc default/db: Pending\n"); /* its sentence is the pod's */
-    ASSERT_TEXT(
-        "What you can do:\n"
-        "  - Add a node labelled kubernetes.io/hostname=my-node, or make volume pv-9 again with a node "
-        "affinity for a node here.\n");
+    ASSERT_TEXT("What you can do:\n"
+                "  - Add a node labelled kubernetes.io/hostname=my-node, or recreate volume pv-9 with a node "
+                "affinity for an existing node.\n");
     scene_close(&x);
 }
 
@@ -848,8 +848,8 @@ TEST(stuck_claim_without_a_pod_for_which_no_volume_fits)
     put_claim(&x, "db", "", CLASSED("slow"), "Pending");
     put_volume(&x, "pv-1", "", CLASSED("fast") ON_NODE("n1"), "Available");
     assert_scene(&x, KIND_CLAIM, "db", "waits-for-consumer",
-                 "its class \"slow\" waits for a pod that uses it, and there is none");
-    ASSERT_TEXT("no volume fits; the nearest is pv-1: class fast \u2260 slow\n");
+                 "its class \"slow\" waits for a pod that uses it, and no pod does");
+    ASSERT_TEXT("no volume fits; the closest is pv-1: volume has class fast, claim has slow\n");
     ASSERT_TEXT("- Create a volume of at least 2Gi with access modes RWO and storageClassName slow.\n");
     scene_close(&x);
 }
@@ -867,7 +867,7 @@ TEST(stuck_provisioner_is_off)
         "Failed to create provisioner: provisioning in volume plugin \\\"kubernetes.io/host-path\\\" is "
         "disabled");
     assert_scene(&x, KIND_CLAIM, "db", "provisioner-disabled",
-                 "the provisioner kubernetes.io/host-path is off in these controllers");
+                 "provisioner kubernetes.io/host-path is disabled in these controllers");
     ASSERT_TEXT("--enable-hostpath-provisioner");
     scene_close(&x);
 }
@@ -901,7 +901,7 @@ TEST(a_pod_that_runs_or_has_run_is_not_stuck)
     ASSERT_TEXT("pod default/p: Running on n1; nothing is wrong\n");
     ASSERT_TEXT("pvc default/db: Bound to pv-db;");
     scene_ask(&x, KIND_POD, "q");
-    ASSERT_SAID(WHY_NOTHING, "it has run and ended well");
+    ASSERT_SAID(WHY_NOTHING, "it ran to completion");
     scene_ask(&x, KIND_POD, "f");
     ASSERT_SAID("failed", "it has failed: Evicted: no memory");
     scene_close(&x);
@@ -932,9 +932,8 @@ TEST(stuck_kind_that_berth_cannot_mount)
     put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
     assert_pod(&x, "unmountable-kind",
                "Berth cannot mount iscsi volumes, and its agent runs node n1: volume \"d\"");
-    ASSERT_TEXT(
-        "Use a kind that it mounts (nfs, local, hostPath, or a CSI driver for this storage), or a node "
-        "that a kubelet runs.\n");
+    ASSERT_TEXT("Use a volume type that Berth mounts (nfs, local, hostPath, or a CSI driver for this "
+                "storage), or a node that a kubelet runs.\n");
     scene_close(&x);
 }
 
@@ -964,7 +963,7 @@ TEST(kind_that_some_nodes_can_mount)
     put_pair(&x, "c", ONCE, ",'fc':{'wwids':['w']}");
     put_pod(&x, "p", "", ",'nodeName':'n2'" USES("c"), PENDING);
     assert_scene(&x, KIND_VOLUME, "pv-c", "none", "nothing is wrong");
-    ASSERT_TEXT("Berth cannot mount fc volumes: of 2 nodes it runs 1\n");
+    ASSERT_TEXT("Berth cannot mount fc volumes: of 2 nodes its agent runs 1\n");
     scene_ask(&x, KIND_POD, "p");
     ASSERT_SAID("starting", "node n2 has not started it yet");
     scene_close(&x);
@@ -978,9 +977,9 @@ TEST(stuck_flex_driver_missing)
     put_pod(&x, "p", "", ON_N1 ",'volumes':[{'name':'d','flexVolume':{'driver':'acme/disk'}}]", PENDING);
     put_event(&x, "Pod", "p", "FailedMount", NO_PLUGIN("d"));
     assert_pod(&x, "no-flex-driver",
-               "volume \"d\": node n1 has no FlexVolume driver acme/disk that works; it looks for "
+               "volume \"d\": node n1 has no working FlexVolume driver acme/disk; it is expected at "
                "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/acme~disk/disk");
-    ASSERT_TEXT("node n1 looks elsewhere if it has a --flex-dir\n");
+    ASSERT_TEXT("with --flex-dir, node n1 uses another directory\n");
     scene_close(&x);
 }
 

@@ -5,12 +5,12 @@
 #include "why/events.h"
 #include "why/report.h"
 #include "why/text.h"
-#include "why/world.h"
+#include "why/why_world.h"
 
 /* A report on the way, and what became of it. */
 struct paper {
     struct json doc;
-    struct report r;
+    struct why_report r;
     struct buf text;
 };
 
@@ -72,7 +72,7 @@ TEST(without_a_cause_nothing_is_wrong)
     paper_done(&p);
 }
 
-static void add_candidates(struct report *r, unsigned small, unsigned taken)
+static void add_candidates(struct why_report *r, unsigned small, unsigned taken)
 {
     char name[32];
 
@@ -147,7 +147,7 @@ TEST(words_are_made_for_examples_alone)
 
 TEST(parts_are_bounded_in_number_and_depth)
 {
-    struct report parts[WHY_DEPTH_MAX], many;
+    struct why_report parts[WHY_DEPTH_MAX], many;
     struct paper p;
     unsigned depth = 0, count = 0;
 
@@ -177,7 +177,7 @@ TEST(parts_are_bounded_in_number_and_depth)
 TEST(a_report_knows_its_ceiling)
 {
     for (size_t bytes_max = 1; bytes_max < 4096; bytes_max += bytes_max / 8 + 1) {
-        struct report part;
+        struct why_report part;
         struct paper p;
 
         paper_open(&p, true);
@@ -247,7 +247,7 @@ TEST(operations_and_events_in_words)
 TEST(what_was_said_is_not_repeated)
 {
     const struct why_style terse = { .is_verbose = false }, ascii = { .is_ascii = true };
-    struct report part;
+    struct why_report part;
     struct paper p;
 
     paper_open(&p, false);

@@ -19,7 +19,7 @@ TEST(stuck_no_controller)
     struct scene x = { 0 };
 
     put_volume(&x, "pv", "", ONCE NFS, "");
-    assert_volume(&x, "no-controller", "no controller has looked at it yet");
+    assert_volume(&x, "no-controller", "no controller has processed it yet");
     ASSERT_TEXT("pv pv: Pending, because");
     scene_close(&x);
 }
@@ -33,11 +33,11 @@ TEST(stuck_free_and_refused_by_every_claim)
     put_claim(&x, "near", "", CLASSED("slow"), "Pending");
     put_claim(&x, "has", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'x'",
               "Bound");
-    assert_volume(
-        &x, "class",
-        "none of the 2 waiting claims can take it; the nearest is default/near: class fast \u2260 slow");
-    ASSERT_TEXT(
-        "Candidates (2):\n  default/far: class fast \u2260 slow\n  default/near: class fast \u2260 slow\n");
+    assert_volume(&x, "class",
+                  "none of the 2 waiting claims can use it; the closest is default/near: volume has class "
+                  "fast, claim has slow");
+    ASSERT_TEXT("Candidates (2):\n  default/far: volume has class fast, claim has slow\n  default/near: "
+                "volume has class fast, claim has slow\n");
     ASSERT_TEXT("berth why pvc/near -n default");
     scene_close(&x);
 }
@@ -50,7 +50,7 @@ TEST(stuck_free_and_its_class_waits_for_a_pod)
     put_volume(&x, "pv", "", CLASSED("slow") NFS, "Available");
     put_claim(&x, "db", "", CLASSED("slow"), "Pending");
     assert_volume(&x, "waits-for-consumer",
-                  "the only waiting claim, default/db, cannot take it: free, but its class waits for a pod "
+                  "the only waiting claim, default/db, cannot use it: free, but its class waits for a pod "
                   "that uses the claim");
     scene_close(&x);
 }
@@ -66,7 +66,7 @@ TEST(stuck_free_and_about_to_be_bound)
     put_volume(&y, "pv", "", ONCE NFS, "Available");
     put_volume(&y, "a", "", ONCE NFS, "Available");
     put_claim(&y, "db", "", ONCE, "Pending");
-    assert_volume(&y, WHY_NOTHING, "it is free: claim default/db would do with it, and takes a first");
+    assert_volume(&y, WHY_NOTHING, "it is free: claim default/db could use it, and takes a first");
     scene_close(&y);
 }
 
@@ -86,7 +86,7 @@ TEST(stuck_kept_for_a_claim_that_is_not_there)
     struct scene x = { 0 };
 
     put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
-    assert_volume(&x, "claim-missing", "it is kept for claim default/db, which does not exist");
+    assert_volume(&x, "claim-missing", "it is reserved for claim default/db, which does not exist");
     scene_close(&x);
 }
 
@@ -97,7 +97,7 @@ TEST(stuck_kept_for_a_claim_that_it_does_not_fit)
     put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
     put_claim(&x, "db", "", ONCE ",'volumeMode':'Block'", "Pending");
     assert_volume(&x, "volume-mode",
-                  "it is kept for claim default/db, and does not fit it: Filesystem, Block asked");
+                  "it is reserved for claim default/db, but does not fit it: Filesystem, Block asked");
     scene_close(&x);
 }
 
@@ -107,7 +107,8 @@ TEST(stuck_kept_for_a_claim_that_has_another)
 
     put_volume(&x, "pv", "", ONCE NFS RESERVED("db"), "Available");
     put_pair(&x, "db", ONCE, NFS);
-    assert_volume(&x, "claim-has-another", "it is kept for claim default/db, which has volume pv-db");
+    assert_volume(&x, "claim-has-another",
+                  "it is reserved for claim default/db, which is bound to volume pv-db");
     scene_close(&x);
 }
 
@@ -140,16 +141,17 @@ TEST(stuck_bound_and_the_claim_is_another)
     struct scene x = { 0 }, y = { 0 }, z = { 0 };
 
     put_volume(&x, "pv", "", ONCE NFS OF_CLAIM("db"), "Bound");
-    assert_volume(&x, "claim-gone", "its claim default/db is gone, and nobody has released it yet");
+    assert_volume(&x, "claim-gone", "its claim default/db was deleted, and the volume is not released yet");
     scene_close(&x);
     put_volume(&y, "pv", "", ONCE NFS ",'claimRef':{'namespace':'default','name':'db','uid':'u-old'}",
                "Bound");
     put_claim(&y, "db", "", ONCE, "Pending");
-    assert_volume(&y, "claim-recreated", "its claim default/db was deleted; the one of that name is another");
+    assert_volume(&y, "claim-recreated",
+                  "its claim default/db was deleted; the claim with that name now is a different one");
     scene_close(&y);
     put_volume(&z, "pv", "", ONCE NFS OF_CLAIM("db"), "Bound");
     put_claim(&z, "db", "", ONCE, "Pending");
-    assert_volume(&z, "half-bound", "it is claim default/db's, and the claim does not say so yet");
+    assert_volume(&z, "half-bound", "it is bound to claim default/db, but the claim is not bound to it yet");
     scene_close(&z);
 }
 
@@ -163,7 +165,7 @@ TEST(stuck_local_volume_without_its_node)
     scene_ask(&x, KIND_VOLUME, "pv-db");
     ASSERT_SAID("node-gone",
                 "no node matches its node affinity: it needs a node labelled kubernetes.io/hostname=n9; the "
-                "only node here is n1");
+                "only node is n1");
     ASSERT_TEXT("pv pv-db: Bound to default/db, but no node matches");
     ASSERT_TEXT("berth delete pvc db -n default");
     scene_close(&x);
@@ -178,8 +180,9 @@ TEST(stuck_retained)
     put_volume(&x, "pv", "", ONCE NFS RETAIN ",'claimRef':{'namespace':'default','name':'db','uid':'u-old'}",
                "Released");
     put_claim(&x, "db", "", ONCE, "Pending");
-    assert_volume(&x, "retained", "its claim default/db is gone, and reclaim policy Retain keeps its data");
-    ASSERT_TEXT("there is a claim default/db again, but it is another: uid u-db, not u-old\n");
+    assert_volume(&x, "retained",
+                  "its claim default/db was deleted, and reclaim policy Retain keeps its data");
+    ASSERT_TEXT("claim default/db exists again, but it is a different one: uid u-db, not u-old\n");
     ASSERT_TEXT("berth patch pv pv --type=merge -p '{\"spec\":{\"claimRef\":null}}'");
     scene_close(&x);
 }
@@ -192,7 +195,8 @@ TEST(stuck_nobody_deletes)
     scene_open(&x);
     scene_ask(&x, KIND_VOLUME, "pv");
     ASSERT_STR("no-deleter", said_member("cause"));
-    ASSERT_TEXT("its claim is gone, and nobody can delete its storage: error getting deleter volume plugin");
+    ASSERT_TEXT(
+        "its claim was deleted, and no plugin can delete its storage: error getting deleter volume plugin");
     scene_close(&x);
 }
 
@@ -201,7 +205,8 @@ TEST(stuck_external_provisioner_deletes)
     struct scene x = { 0 };
 
     put_volume(&x, "pv", BY("d.io"), ONCE CSI DELETE OF_CLAIM("db"), "Released");
-    assert_volume(&x, "external-deleter", "its claim default/db is gone, and d.io has to delete its storage");
+    assert_volume(&x, "external-deleter",
+                  "its claim default/db was deleted, and d.io has to delete its storage");
     scene_close(&x);
 }
 
@@ -212,7 +217,7 @@ TEST(stuck_external_provisioner_fails)
     put_volume(&x, "pv", BY("d.io"), ONCE CSI DELETE OF_CLAIM("db"), "Released");
     put_event(&x, "PersistentVolume", "pv", "VolumeFailedDelete", "no such pool");
     assert_volume(&x, "failing", "deleting it fails: no such pool");
-    ASSERT_TEXT("its claim default/db is gone, and d.io has to delete its storage\n");
+    ASSERT_TEXT("its claim default/db was deleted, and d.io has to delete its storage\n");
     scene_close(&x);
 }
 
@@ -226,7 +231,8 @@ TEST(stuck_attached_while_to_be_deleted)
         "{'apiVersion':'storage.k8s.io/v1','kind':'VolumeAttachment','metadata':{'name':'a','uid':'u-a',"
         "'resourceVersion':'1'},'spec':{'attacher':'d.io','nodeName':'n1','source':"
         "{'persistentVolumeName':'pv'}},'status':{'attached':true}}");
-    assert_volume(&x, "attached", "its claim is gone, and it cannot be deleted while it is attached to n1");
+    assert_volume(&x, "attached",
+                  "its claim was deleted, and the volume cannot be deleted while it is attached to n1");
     scene_close(&x);
 }
 
@@ -238,9 +244,9 @@ TEST(stuck_local_volume_is_cleaned)
     put_volume(&x, "pv", BY("local-volume-provisioner-n1-u"), ONCE ON_NODE("n1") DELETE OF_CLAIM("db"),
                "Released");
     put_event(&x, "PersistentVolume", "pv", "VolumeDelete", "Cleanup of Block PV pv: 3 of 9 MiB");
-    assert_volume(&x, "cleaning",
-                  "its claim default/db is gone, and the node it is on has to clean it: "
-                  "local-volume-provisioner-n1-u");
+    assert_volume(
+        &x, "cleaning",
+        "its claim default/db was deleted, and its node has to clean it: local-volume-provisioner-n1-u");
     ASSERT_TEXT("Cleanup of Block PV pv: 3 of 9 MiB");
     ASSERT_TEXT("it can be used from: n1\n");
     scene_close(&x);
@@ -255,10 +261,10 @@ TEST(stuck_local_volume_of_an_earlier_registration)
     put_volume(&x, "pv", BY("local-volume-provisioner-n1-11111111-1111-4111-8111-111111111111"),
                ONCE ON_NODE("n1") DELETE OF_CLAIM("db"), "Released");
     assert_volume(&x, "cleaning",
-                  "its claim default/db is gone, and the node it is on has to clean it: "
+                  "its claim default/db was deleted, and its node has to clean it: "
                   "local-volume-provisioner-n1-11111111-1111-4111-8111-111111111111");
     ASSERT_TEXT("node n1 was registered again since it created the volume\n");
-    ASSERT_TEXT("the node takes the volume over when it has found the same disk");
+    ASSERT_TEXT("the node adopts the volume when it has found the same disk");
     scene_close(&x);
 }
 
@@ -278,7 +284,7 @@ TEST(stuck_local_volume_without_its_disk)
 
     put_without_disk(&x);
     assert_volume(&x, "disk-missing", "its disk cannot be used: /x is not a valid mount point");
-    ASSERT_TEXT("Mount its disk there, on its node.");
+    ASSERT_TEXT("Mount its disk on its node.");
     scene_close(&x);
     put_without_disk(&z);
     assert_scene(&z, KIND_CLAIM, "db", "disk-missing",
@@ -292,7 +298,7 @@ TEST(stuck_local_volume_without_its_disk)
                   "its disk cannot be used: another disk is at /x: uuid:b in place of uuid:a");
     ASSERT_TEXT("berth patch pv pv --type=merge -p "
                 "'{\"metadata\":{\"annotations\":{\"volumes.berth.io/disk\":null}}}'");
-    ASSERT_TEXT("it is used again, or cleaned, when its disk is there");
+    ASSERT_TEXT("it is used again, or cleaned, when its disk is available");
     scene_close(&y);
 }
 
@@ -320,7 +326,7 @@ TEST(stuck_recycling_has_failed)
         "'resourceVersion':'1'},'spec':{'capacity':{'storage':'1Gi'}" ONCE NFS RECYCLE OF_CLAIM(
             "db") "},'status':{'phase':'Failed','message':'No recycler plugin found for the volume!'}}");
     assert_volume(&x, "failing", "recycling it fails: No recycler plugin found for the volume!");
-    ASSERT_TEXT("its status says: No recycler plugin found for the volume!\n");
+    ASSERT_TEXT("its status message: No recycler plugin found for the volume!\n");
     scene_close(&x);
 }
 
@@ -329,11 +335,11 @@ TEST(stuck_recycling_has_not_begun)
     struct scene x = { 0 };
 
     put_volume(&x, "pv", "", ONCE NFS RECYCLE OF_CLAIM("db"), "Released");
-    assert_volume(&x, "reclaiming", "its claim is gone, and recycling it is about to begin");
+    assert_volume(&x, "reclaiming", "its claim was deleted, and recycling it is about to begin");
     scene_close(&x);
 }
 
-/* With the binder at work: the plugin fails, and it is tried again. */
+/* With the binder at work: the plugin fails, and provisioning is retried. */
 TEST(stuck_deleting_fails_again_and_again)
 {
     struct world w;
@@ -365,7 +371,7 @@ TEST(stuck_deleting_while_bound)
                "Bound");
     put_claim(&x, "db", ",'annotations':{'" ANN_BIND_COMPLETED "':'yes'}", ONCE ",'volumeName':'pv'",
               "Bound");
-    assert_volume(&x, "bound", "it is being deleted, and stays as long as claim default/db has it");
+    assert_volume(&x, "bound", "it is being deleted, and is kept while claim default/db is bound to it");
     ASSERT_TEXT("pv pv: Terminating, because");
     scene_close(&x);
 }
@@ -379,15 +385,15 @@ TEST(stuck_finalizers)
         const char *sentence;
     } rows[] = {
         { "'" FINALIZER_VOLUME_PROTECTION "'", "protection",
-          "it is being deleted, and the controllers have to take the finalizer " FINALIZER_VOLUME_PROTECTION
-          " away" },
+          "it is being deleted, and the controllers have to remove the "
+          "finalizer " FINALIZER_VOLUME_PROTECTION },
         { "'" FINALIZER_VOLUME_PROTECTION "','a.io/b'", "finalizer",
-          "it is being deleted, and waits for whoever set the finalizer a.io/b" },
+          "it is being deleted, and waits for the component that set finalizer a.io/b" },
         { "'" FINALIZER_EXTERNAL_RECLAIM "'", "storage-there",
-          "it is being deleted, and its storage has to be deleted before: by d.io" },
+          "it is being deleted, and its storage has to be deleted first: by d.io" },
         { "'" FINALIZER_RECLAIM "'", "storage-there",
-          "it is being deleted, and its storage has to be deleted before: by d.io" },
-        { "", "going", "it is being deleted, and nothing holds it any more" },
+          "it is being deleted, and its storage has to be deleted first: by d.io" },
+        { "", "going", "it is being deleted, and nothing blocks it" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -45,6 +45,8 @@ static void world_open(struct world *w, struct workqueue_options o)
 
 static void world_done(struct world *w)
 {
+    if (w->q)
+        assert_null(workqueue_check(w->q));
     w->q = workqueue_free(w->q);
     w->metrics = metrics_free(w->metrics);
     w->loop = loop_free(w->loop); /* asserts that no timer is armed and nothing deferred */
@@ -53,6 +55,8 @@ static void world_done(struct world *w)
 static void pass(struct world *w, uint64_t ns)
 {
     loop_advance(w->loop, &w->clock, ns);
+    if (w->q)
+        assert_null(workqueue_check(w->q));
 }
 
 static void add(struct world *w, const char *key)
@@ -540,9 +544,6 @@ TEST(delays_are_jittered_up_and_down_by_the_seed)
     assert_true(most > 1090000);
 }
 
-/* --- The end --- */
-
-/* machinery-39 */
 /* --- Metrics --- */
 
 /* machinery-67 */

@@ -2,8 +2,10 @@
  * server: test_write_races.c. */
 #include "tests/unit/test_client.h"
 
+#include "machinery/api_write.h"
+#include "machinery/controller.h"
 #include "machinery/merge_patch.h"
-#include "machinery/write.h"
+#include "machinery/metrics.h"
 #include "tests/unit/aborts.h"
 
 /* A write, how its owner decides, and what became of it. */
@@ -11,8 +13,8 @@ struct writer {
     struct api_write write;
     struct world *world;
     struct rng rng;
-    enum api_verdict verdict; /* about what is there */
-    enum api_verdict verdict_of_nothing;
+    enum api_decision verdict; /* about what is there */
+    enum api_decision verdict_of_nothing;
     unsigned decided;
     unsigned ended;
     enum api_outcome outcome;
@@ -22,10 +24,10 @@ struct writer {
     bool overflows;
 };
 
-static enum api_verdict writer_decide(void *ctx, const struct object *now, struct buf *body, struct error *e)
+static enum api_decision writer_decide(void *ctx, const struct object *now, struct buf *body, struct error *e)
 {
     struct writer *x = ctx;
-    enum api_verdict verdict = now ? x->verdict : x->verdict_of_nothing;
+    enum api_decision verdict = now ? x->verdict : x->verdict_of_nothing;
 
     x->decided++;
     if (verdict == API_REFUSE)
@@ -162,7 +164,7 @@ TEST(patch_reads_decides_and_writes)
 TEST(patch_may_find_nothing_to_do_or_refuse)
 {
     static const struct {
-        enum api_verdict verdict;
+        enum api_decision verdict;
         int r;
         const char *uid;
     } rows[] = { { API_AS_IT_IS, 0, "u1" }, { API_REFUSE, -ERR_DENIED, "" } };
@@ -206,7 +208,7 @@ TEST(conflicts_are_tried_five_times_a_hundredth_of_a_second_apart)
     for (unsigned n = 0; n < 5; n++) {
         at_ns[n] = clock_mono_ns(&w->time.clock);
         answer_object(w, "u1");
-        ASSERT_INT(n, x.write.tries - 1);
+        ASSERT_INT(n, x.decided - 1);
         answer_conflict(w);
         while (n < 4 && w->scripted.count == 0)
             loop_advance(w->loop, &w->time, NS_PER_US);
@@ -391,7 +393,7 @@ TEST(create_writes_first)
 TEST(create_of_a_taken_name_is_decided_by_its_owner)
 {
     static const struct {
-        enum api_verdict verdict;
+        enum api_decision verdict;
         int r;
         const char *uid;
     } rows[] = { { API_AS_IT_IS, 0, "u1" }, { API_REFUSE, -ERR_DENIED, "" } };
@@ -531,14 +533,24 @@ TEST(delete_of_a_version_tells_the_conflict)
 
 /* --- Once: the owner decides again --- */
 
+static enum api_decision decide_once(void *ctx, const struct object *now, struct buf *body, struct error *e)
+{
+    struct writer *x = ctx;
+
+    (void)e;
+    assert_non_null(now);
+    x->decided++;
+    buf_add_cstr(body, "{\"metadata\":{\"uid\":\"u1\"}}");
+    return API_SEND;
+}
+
 static void writer_once(struct writer *x, const struct object *o, enum client_verb verb)
 {
     struct api_write_options w = { .api = { .client = x->world->client, .loop = x->world->loop },
                                    .request = { .verb = verb },
                                    .object = o,
                                    .is_exact = verb == CLIENT_DELETE,
-                                   .body =
-                                       str_of(verb == CLIENT_PATCH ? "{\"metadata\":{\"uid\":\"u1\"}}" : ""),
+                                   .decide = verb == CLIENT_PATCH ? decide_once : NULL,
                                    .done = writer_done,
                                    .ctx = x };
 
@@ -556,7 +568,7 @@ TEST(write_of_an_object_as_read_is_sent_at_once)
 
     writer_init(&x, w);
     writer_once(&x, o, CLIENT_PATCH);
-    assert_true(api_is_writing(&x.write.o.api, o));
+    assert_true(api_is_writing(&(struct api){ .client = w->client }, o));
     answer_object(w, "u1");
     assert_text(&w->sent, "0.000 " ONCE);
     ASSERT_INT(1, x.ended);
@@ -604,6 +616,191 @@ TEST(owner_decides_again_on_what_is_there_now)
         ASSERT_INT(rows[i].r, x.answer.r);
         ASSERT_STR(rows[i].uid ? rows[i].uid : "", x.object_uid);
     }
+}
+
+/* The patch is written from the object as read while the write is started; nothing ends at once. */
+TEST(owner_decides_on_the_object_as_read)
+{
+    static const struct {
+        enum api_decision verdict;
+        enum api_outcome outcome;
+        int r;
+        const char *uid;
+        const char *sent;
+    } rows[] = {
+        { API_SEND, API_DONE, 0, "u1", "0.000 " PATCH("u1") },
+        { API_AS_IT_IS, API_ALREADY, 0, "u1", "" },
+        { API_REFUSE, API_REFUSED, -ERR_DENIED, "", "" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        _cleanup_(world_free_p) struct world *w = world_new();
+        _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+        struct writer x, other;
+
+        writer_init(&x, w);
+        writer_init(&other, w);
+        x.verdict = rows[i].verdict;
+        api_write_start(&x.write,
+                        &(struct api_write_options){ .api = { .client = w->client, .loop = w->loop },
+                                                     .request = { .verb = CLIENT_PATCH },
+                                                     .object = o,
+                                                     .decide = writer_decide,
+                                                     .done = writer_done,
+                                                     .ctx = &x });
+        ASSERT_INT(1, x.decided);
+        ASSERT_INT(0, x.ended);
+        ASSERT_INT(rows[i].verdict == API_SEND, api_is_writing(&(struct api){ .client = w->client }, o));
+        if (rows[i].verdict == API_SEND)
+            answer_object(w, "u1");
+        world_advance_ms(w, 0);
+        ASSERT_INT(1, x.ended);
+        ASSERT_INT(1, x.decided);
+        ASSERT_INT(rows[i].outcome, x.outcome);
+        ASSERT_INT(rows[i].r, x.answer.r);
+        ASSERT_STR(rows[i].uid, x.object_uid);
+        assert_text(&w->sent, rows[i].sent);
+    }
+}
+
+/* What cannot be told at once is not told to who has cancelled. */
+TEST(verdict_at_the_start_can_be_cancelled)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    struct writer x;
+
+    writer_init(&x, w);
+    x.verdict = API_AS_IT_IS;
+    api_write_start(&x.write, &(struct api_write_options){ .api = { .client = w->client, .loop = w->loop },
+                                                           .request = { .verb = CLIENT_PATCH },
+                                                           .object = o,
+                                                           .decide = writer_decide,
+                                                           .done = writer_done,
+                                                           .ctx = &x });
+    api_write_cancel(&x.write);
+    world_advance_ms(w, 0);
+    ASSERT_INT(0, x.ended);
+    assert_false(api_write_is_active(&x.write));
+}
+
+/* Hundreds of thousands of owners embed one. */
+TEST(idle_write_is_small)
+{
+    assert_true(sizeof(struct api_write) <= 128);
+}
+
+static double counted(struct api *api, const char *cause)
+{
+    return metric_value(metric_of(api->retries, "berth-test", "finalizer", cause));
+}
+
+TEST(every_retry_is_counted)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    _cleanup_(metrics_free_p) struct metrics *m = metrics_new((struct hash_seed){ 1, 2 });
+    struct api_write_options once = {
+        .api = { .client = w->client, .loop = w->loop, .manager = "berth-test" },
+        .request = { .verb = CLIENT_PATCH },
+        .object = o,
+        .decide = decide_once,
+        .step = API_STEP_FINALIZER,
+        .done = writer_done,
+    };
+    struct api_write_options patient = once;
+    struct writer x, late;
+
+    ASSERT_OK(api_count(&once.api, m, &err));
+    writer_init(&x, w);
+    writer_init(&late, w);
+
+    /* The owner decides again. */
+    once.ctx = &x;
+    api_write_start(&x.write, &once);
+    once.ctx = &late;
+    api_write_start(&late.write, &once);
+    answer_conflict(w);
+    answer_object(w, "u1");
+    world_advance_ms(w, 0);
+    ASSERT_INT(API_CONFLICT, x.outcome);
+    ASSERT_INT(API_CONFLICT, late.outcome);
+    assert_true(counted(&once.api, "conflict") == 1);
+    assert_true(counted(&once.api, "late") == 1);
+    assert_true(counted(&once.api, "uncertain") == 0);
+    assert_true(metric_value(metric_of(once.api.conflicts, "persistentvolumes", "finalizer")) == 1);
+
+    /* The facility does: a conflict, then doubt. */
+    patient.api = once.api;
+    patient.api.rng = &x.rng;
+    patient.request = request_of(CLIENT_PATCH);
+    patient.object = NULL;
+    patient.decide = writer_decide;
+    patient.patience = API_FEW_FAST;
+    patient.ctx = &x;
+    api_write_start(&x.write, &patient);
+    world_advance_ms(w, 0);
+    answer_object(w, "u1");
+    answer_conflict(w);
+    world_advance_ms(w, 20);
+    answer_object(w, "u1");
+    answer_lost(w);
+    ASSERT_INT(1, x.ended);
+    assert_true(counted(&once.api, "conflict") == 2);
+    assert_true(counted(&once.api, "uncertain") == 1);
+    api_write_cancel(&x.write);
+}
+
+/* The owner as most are: a sync of a controller. */
+struct synced {
+    struct controller *controller;
+    const struct object *object;
+    struct writer writer;
+    unsigned syncs;
+};
+
+static enum sync_result sync_patch(void *ctx, struct str key)
+{
+    struct synced *x = ctx;
+
+    x->syncs++;
+    return sync_once(x->controller, key,
+                     &(struct api_write_options){ .request = { .verb = CLIENT_PATCH },
+                                                  .object = x->object,
+                                                  .decide = decide_once,
+                                                  .decide_ctx = &x->writer },
+                     NULL, NULL);
+}
+
+/* After a conflict the object is read, and the key comes back: three times at once, then with its delay. */
+TEST(conflict_brings_the_key_back_at_once_three_times)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *o = volume_of("u1", false);
+    _cleanup_(controller_free_p) struct controller *c = NULL;
+    struct synced x = { .object = o };
+    struct controller_options options = { .queue = { .loop = w->loop, .name = "claims", .base_ns = NS_PER_S },
+                                          .sync = sync_patch,
+                                          .ctx = &x,
+                                          .api = { .client = w->client, .loop = w->loop } };
+
+    writer_init(&x.writer, w);
+    ASSERT_OK(controller_new(&options, &c, &err));
+    x.controller = c;
+    controller_add(c, STR_LIT("v"));
+    for (unsigned n = 1; n <= 4; n++) {
+        world_advance_ms(w, 0);
+        ASSERT_INT(n, x.syncs);
+        answer_conflict(w);
+        answer_object(w, "u1");
+    }
+    world_advance_ms(w, 999);
+    ASSERT_INT(4, x.syncs);
+    world_advance_ms(w, 1);
+    ASSERT_INT(5, x.syncs);
+    answer_object(w, "u1");
+    world_advance_ms(w, 5000);
+    ASSERT_INT(5, x.syncs);
 }
 
 TEST(refusal_is_told_whole)
@@ -671,6 +868,7 @@ TEST(writers_of_one_object_take_turns)
         world_advance_ms(w, 0);
         ASSERT_INT(!cancels, first.ended);
         ASSERT_INT(0, second.ended);
+        ASSERT_INT(0, second.decided); /* on what is about to change */
         ASSERT_INT(1, third.ended);
         ASSERT_INT(API_CONFLICT, third.outcome);
         ASSERT_INT(0, third.answer.http_status);
@@ -687,18 +885,19 @@ TEST(body_for_any_version_waits_for_its_turn)
     struct api_write_options once = { .api = { .client = w->client, .loop = w->loop },
                                       .request = { .verb = CLIENT_PATCH },
                                       .object = o,
+                                      .decide = decide_once,
                                       .is_any_version = true,
                                       .done = writer_done };
-    char text[] = "{\"metadata\":{\"uid\":\"u1\"}}";
-    struct writer first, second;
+    struct writer first, second, on_stack;
 
     writer_init(&first, w);
     writer_init(&second, w);
     writer_once(&first, o, CLIENT_PATCH);
-    once.body = str_of(text);
+    writer_init(&on_stack, w);
     once.ctx = &second;
+    once.decide_ctx = &on_stack;
     api_write_start(&second.write, &once);
-    text[0] = 'x'; /* it was copied */
+    ASSERT_INT(1, on_stack.decided); /* at the start, and what it has written is kept */
     world_advance_ms(w, 0);
     assert_text(&w->sent, "0.000 " ONCE);
     answer_object(w, "u1");
@@ -706,6 +905,7 @@ TEST(body_for_any_version_waits_for_its_turn)
     assert_text(&w->sent, "0.000 " ONCE);
     ASSERT_INT(1, second.ended);
     ASSERT_INT(API_DONE, second.outcome);
+    ASSERT_INT(1, on_stack.decided);
 }
 
 /* One that is to go at once may have been on its way before. */
@@ -863,9 +1063,20 @@ TEST(write_may_be_started_anew_when_it_ends)
     ASSERT_INT(2, x.ended);
 }
 
+static enum api_decision decide_without_precondition(void *ctx, const struct object *now, struct buf *body,
+                                                     struct error *e)
+{
+    (void)ctx;
+    (void)now;
+    (void)e;
+    buf_add_cstr(body, "{\"metadata\":{}}");
+    return API_SEND;
+}
+
 TEST(promises_of_the_programmer)
 {
     _cleanup_(world_free_p) struct world *w = world_new();
+    _cleanup_(object_unref_p) struct object *object = volume_of("u1", false);
     struct api_write_options o = { .api = { .client = w->client, .loop = w->loop }, .done = writer_done };
     struct api_write write = { 0 };
     struct writer x;
@@ -878,6 +1089,11 @@ TEST(promises_of_the_programmer)
     ASSERT_ABORTS(api_write_start(&write, &o)); /* of any object of that name */
     o.request = request_of(CLIENT_PATCH);
     ASSERT_ABORTS(api_write_start(&write, &o)); /* without a decision */
+    o.object = object;
+    ASSERT_ABORTS(api_write_start(&write, &o)); /* without one, and nobody to wait for */
+    o.decide = decide_without_precondition;
+    ASSERT_ABORTS(api_write_start(&write, &o));
+    o.object = NULL;
     o.decide = writer_decide;
     o.request = request_of(CLIENT_GET);
     ASSERT_ABORTS(api_write_start(&write, &o));

@@ -7,9 +7,9 @@
 
 #include "apiserver/local_client.h"
 #include "client/client.h"
-#include "client/target.h"
+#include "client/client_target.h"
+#include "machinery/api_write.h"
 #include "machinery/merge_patch.h"
-#include "machinery/write.h"
 
 #define WRITES_MAX 16
 
@@ -329,8 +329,8 @@ struct owner_of_write {
     unsigned decided;
 };
 
-static enum api_verdict decide_finalizer(void *ctx, const struct object *now, struct buf *body,
-                                         struct error *e)
+static enum api_decision decide_finalizer(void *ctx, const struct object *now, struct buf *body,
+                                          struct error *e)
 {
     struct owner_of_write *x = ctx;
     struct merge_patch p;
@@ -347,11 +347,11 @@ static void owner_done(void *ctx, enum api_outcome outcome, const struct client_
 {
     struct owner_of_write *x = ctx;
 
-    assert_true(api_went_well(outcome) == (a->r == 0));
+    assert_true(api_write_succeeded(outcome) == (a->r == 0));
     outcome_done(&x->outcome, a);
 }
 
-static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body, struct error *e)
+static enum api_decision decide_create(void *ctx, const struct object *now, struct buf *body, struct error *e)
 {
     struct owner_of_write *x = ctx;
 
@@ -551,7 +551,7 @@ TEST(delete_never_meets_the_successor)
 struct live_get {
     struct client_call call;
     const char *uid;
-    enum live live;
+    enum api_live live;
 };
 
 static void live_done(void *ctx, const struct client_answer *a)
@@ -561,7 +561,7 @@ static void live_done(void *ctx, const struct client_answer *a)
     x->live = api_live_of(a, x->uid);
 }
 
-static enum live ask_live(struct world *w, const char *name, const char *uid)
+static enum api_live ask_live(struct world *w, const char *name, const char *uid)
 {
     struct client_request q = {
         .verb = CLIENT_GET, .kind = kind_info(KIND_CONFIG_MAP), .ns = "default", .name = name

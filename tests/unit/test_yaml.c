@@ -221,9 +221,9 @@ TEST(one_document_is_one)
 
     json_init(&d, TEST_BYTES_MAX);
     ASSERT_ERR(ERR_BAD_REQUEST, yaml_parse(&d, STR_LIT("# nothing\n"), &v, &err));
-    ASSERT_STR("the text holds no document", err.msg);
+    ASSERT_STR("the text contains no document", err.msg);
     ASSERT_ERR(ERR_BAD_REQUEST, yaml_parse(&d, STR_LIT("a: 1\n---\nb: 2\n"), &v, &err));
-    ASSERT_STR("line 3: a second document where one was expected", err.msg);
+    ASSERT_STR("line 3: unexpected second document", err.msg);
     ASSERT_ERR(ERR_BAD_REQUEST, yaml_parse(&d, STR_LIT("a: 1\n---\n\"\n"), &v, &err));
     ASSERT_INT(77, v);
     ASSERT_OK(yaml_parse(&d, STR_LIT("a: 1\n---\n# no more\n"), &v, &err));
@@ -517,7 +517,7 @@ TEST(costly_syntax_is_bounded)
     for (int i = 0; i < 30000; i++)
         buf_add_cstr(&flow, i % 100 ? "a," : "a,\n");
     ASSERT_ERR(ERR_TOO_LARGE, parse(buf_str(&flow)));
-    assert_non_null(strstr(err.msg, "too much nested in brackets and braces"));
+    assert_non_null(strstr(err.msg, "brackets and braces are nested too deeply"));
 
     buf_add_cstr(&tags, "script: |\n");
     for (int i = 0; i < 1000; i++)

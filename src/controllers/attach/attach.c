@@ -9,7 +9,7 @@
 
 #define COMPONENT "attachdetach-controller"
 /* Volumes looked at in one turn of the loop. */
-#define TURN_MAX 512
+#define VOLUMES_PER_PASS_MAX 512
 
 /* --- The pass --- */
 
@@ -21,7 +21,7 @@ void attach_wake(struct attach *a)
 /* No other process has this seed, and no other write of this one this number. */
 void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES])
 {
-    (void)snprintf(to, ATTACH_FENCE_BYTES, "%" PRIx64 "-%" PRIx64, part_seed(&a->o.part, "attach-fence"),
+    (void)snprintf(to, ATTACH_FENCE_BYTES, "%" PRIx64 "-%" PRIx64, component_seed(&a->o.part, "attach-fence"),
                    ++a->changes);
 }
 
@@ -29,57 +29,58 @@ void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES])
 static void run_pass(void *ctx)
 {
     struct attach *a = ctx;
-    struct worlds_volume *v;
+    struct attach_volume *v;
 
-    for (unsigned n = 0; n < TURN_MAX && (v = TAILQ_FIRST(&a->worlds.marked_volumes)); n++) {
+    for (unsigned n = 0; n < VOLUMES_PER_PASS_MAX && (v = TAILQ_FIRST(&a->state.marked_volumes)); n++) {
         v->is_marked = false;
-        TAILQ_REMOVE(&a->worlds.marked_volumes, v, link);
+        TAILQ_REMOVE(&a->state.marked_volumes, v, link);
         attach_reconcile(a, v);
     }
     attach_status_write(a);
-    if (!TAILQ_EMPTY(&a->worlds.marked_volumes))
+    if (!TAILQ_EMPTY(&a->state.marked_volumes))
         attach_wake(a);
 }
 
 /* --- Turns --- */
 
 /* Whoever gives its turn back from inside go() is served by the loop that is there already. */
-static void next_turns(struct attach *a)
+static void grant_slots(struct attach *a)
 {
-    struct attach_turn *t;
+    struct attach_slot *t;
 
-    if (a->is_stopping || a->is_turning)
+    if (a->is_stopping || a->is_granting)
         return;
-    a->is_turning = true;
-    while (a->turns < ATTACH_TURNS_MAX && (t = TAILQ_FIRST(&a->waiting_turns))) {
-        TAILQ_REMOVE(&a->waiting_turns, t, link);
-        t->state = TURN_TAKEN;
-        a->turns++;
+    a->is_granting = true;
+    while (a->slots_held < ATTACH_REQUESTS_MAX && (t = TAILQ_FIRST(&a->waiting_slots))) {
+        TAILQ_REMOVE(&a->waiting_slots, t, link);
+        t->state = SLOT_HELD;
+        a->slots_held++;
         t->go(t);
     }
-    a->is_turning = false;
+    a->is_granting = false;
 }
 
-void attach_turn_take(struct attach *a, struct attach_turn *t, void (*go)(struct attach_turn *t))
+void attach_slot_acquire(struct attach *a, struct attach_slot *t, void (*go)(struct attach_slot *t))
 {
-    assert(t->state == TURN_NONE);
+    assert(t->state == SLOT_NONE);
     t->go = go;
-    t->state = TURN_WAITS;
-    TAILQ_INSERT_TAIL(&a->waiting_turns, t, link);
-    next_turns(a);
+    t->state = SLOT_WAITING;
+    TAILQ_INSERT_TAIL(&a->waiting_slots, t, link);
+    grant_slots(a);
 }
 
-void attach_turn_give(struct attach *a, struct attach_turn *t)
+void attach_slot_release(struct attach *a, struct attach_slot *t)
 {
-    if (t->state == TURN_WAITS)
-        TAILQ_REMOVE(&a->waiting_turns, t, link);
-    else if (t->state == TURN_TAKEN)
-        a->turns--;
-    t->state = TURN_NONE;
-    next_turns(a);
+    assert(t->state != SLOT_HELD || a->slots_held > 0);
+    if (t->state == SLOT_WAITING)
+        TAILQ_REMOVE(&a->waiting_slots, t, link);
+    else if (t->state == SLOT_HELD)
+        a->slots_held--;
+    t->state = SLOT_NONE;
+    grant_slots(a);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static int open_caches(struct attach *a, struct error *err)
 {
@@ -99,7 +100,7 @@ static int open_caches(struct attach *a, struct error *err)
         if (!*caches[i].to)
             return -(int)err->code;
     }
-    return attach_inputs_open(a, err);
+    return attach_handlers_open(a, err);
 }
 
 int attach_new(const struct attach_options *o, struct attach **ret, struct error *err)
@@ -113,15 +114,15 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     a->o = *o;
     TAILQ_INIT(&a->ops);
     TAILQ_INIT(&a->verifications);
-    TAILQ_INIT(&a->waiting_turns);
+    TAILQ_INIT(&a->waiting_slots);
     deferred_init(&a->pass, o->part.loop, run_pass, a);
-    worlds_init(a);
+    attach_state_init(a);
     csi_attach_init(a);
     r = open_caches(a, err);
     if (r == 0)
-        r = part_api(&o->part, ATTACH_MANAGER, &a->api, err);
+        r = component_api(&o->part, ATTACH_MANAGER, &a->api, err);
     if (r == 0)
-        r = part_recorder(&o->part, COMPONENT, &a->recorder, err);
+        r = component_recorder(&o->part, COMPONENT, &a->recorder, err);
     if (r == 0)
         r = operations_new(&n, &a->operations, err);
     if (r == 0)
@@ -134,11 +135,11 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
 
 void attach_start(struct attach *a)
 {
+    assert(!a->is_stopping && !a->pods_handler.informer); /* once */
     attach_recover(a);
-    attach_inputs_start(a);
-    attach_populate_start(a);
+    attach_handlers_start(a);
     attach_verify_start(a);
-    worlds_mark_all(a);
+    attach_state_mark_all(a);
 }
 
 struct attach *attach_free(struct attach *a)
@@ -146,11 +147,10 @@ struct attach *attach_free(struct attach *a)
     if (!a)
         return NULL;
     a->is_stopping = true;
-    attach_inputs_stop(a);
-    attach_populate_stop(a);
+    attach_handlers_stop(a);
     attach_verify_stop(a);
-    attach_operate_stop(a);
-    worlds_done(a);
+    attach_op_stop(a);
+    attach_state_done(a);
     csi_attach_done(a);
     loop_undefer(&a->pass);
     operations_free(a->operations);

@@ -14,9 +14,9 @@
 #ifndef BERTH_CONTROLLERS_ATTACH_ATTACH_H
 #define BERTH_CONTROLLERS_ATTACH_ATTACH_H
 
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "io/pool.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "machinery/pending_operations.h"
 #include "plugins/registry.h"
 
@@ -25,7 +25,7 @@
 struct attach;
 
 struct attach_options {
-    struct part_options part;
+    struct component_deps part;
     struct pool *pool;                /* NULL where no plugin attaches by itself */
     struct plugin_registry *registry; /* borrowed, as the pool */
     struct host_tools tools;          /* of plugins */
@@ -35,6 +35,8 @@ struct attach_options {
 
 int attach_new(const struct attach_options *o, struct attach **ret, struct error *err);
 void attach_start(struct attach *a);
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *attach_check(const struct attach *a);
 /* What plugins have begun goes on; the pool is freed after this. */
 struct attach *attach_free(struct attach *a);
 DEFINE_CLEANUP(struct attach, attach_free)

@@ -19,22 +19,26 @@ static int add_families(struct attach_metrics *x, struct metrics *m, struct erro
     static const char *const total_labels[] = { "plugin_name", "state", NULL };
     static const char *const in_use_labels[] = { "node", "volume_plugin", NULL };
     static const char *const forced_labels[] = { "reason", NULL };
-    static const struct metric_desc total = { .name = "attachdetach_controller_total_volumes",
-                                              .help = "Volumes that are wanted or attached, by plugin.",
-                                              .type = METRIC_GAUGE,
-                                              .labels = total_labels };
-    static const struct metric_desc in_use = { .name = "storage_count_attachable_volumes_in_use",
-                                               .help = "Attachable volumes of pods, by node and plugin.",
-                                               .type = METRIC_GAUGE,
-                                               .labels = in_use_labels,
-                                               .children_max = NODES_MAX };
+    static const struct metric_desc total = {
+        .name = "attachdetach_controller_total_volumes",
+        .help = "Number of volumes in the desired and the actual state, by plugin.",
+        .type = METRIC_GAUGE,
+        .labels = total_labels
+    };
+    static const struct metric_desc in_use = {
+        .name = "storage_count_attachable_volumes_in_use",
+        .help = "Number of attachable volumes that pods use, by node and plugin.",
+        .type = METRIC_GAUGE,
+        .labels = in_use_labels,
+        .children_max = NODES_MAX
+    };
     static const struct metric_desc forced = {
         .name = "attach_detach_controller_attachdetach_controller_forced_detaches",
-        .help = "Detaches without asking the node.",
+        .help = "Number of forced detaches, by reason.",
         .type = METRIC_COUNTER,
         .labels = forced_labels
     };
-    int r = part_operation_seconds(m, &x->seconds, err);
+    int r = component_operation_seconds(m, &x->seconds, err);
 
     if (r == 0)
         r = metrics_add_family(m, &total, &x->total, err);
@@ -85,7 +89,7 @@ char *attach_metrics_label(const char *name)
     return buf_take(&b);
 }
 
-void attach_metrics_volume(struct attach *a, struct worlds_volume *v)
+void attach_metrics_volume(struct attach *a, struct attach_volume *v)
 {
     if (!a->metrics)
         return;
@@ -93,19 +97,19 @@ void attach_metrics_volume(struct attach *a, struct worlds_volume *v)
     v->actual_count = metric_of(a->metrics->total, v->label, "actual_state_of_world");
 }
 
-void attach_metrics_wanted(const struct worlds_pair *p, int more)
+void attach_metrics_wanted(const struct attach_pair *p, int more)
 {
     if (p->volume->wanted_count)
         metric_add(p->volume->wanted_count, more);
 }
 
-void attach_metrics_actual(const struct worlds_pair *p, int more)
+void attach_metrics_actual(const struct attach_pair *p, int more)
 {
     if (p->volume->actual_count)
         metric_add(p->volume->actual_count, more);
 }
 
-void attach_metrics_pod(const struct worlds_pair *p, int more)
+void attach_metrics_pod(const struct attach_pair *p, int more)
 {
     const struct attach *a = p->volume->attach;
 

@@ -16,9 +16,9 @@
 #include <string.h>
 
 #include "api/json_out.h"
+#include "machinery/api_write.h"
+#include "machinery/json_peek.h"
 #include "machinery/merge_patch.h"
-#include "machinery/raw.h"
-#include "machinery/write.h"
 
 #define WAIT_NS (120 * NS_PER_S)
 #define DELETE_READS_MAX 3
@@ -34,7 +34,7 @@ struct csi_work {
     bool is_sent;            /* the request was answered: the rest is the attacher's */
     bool is_found;           /* of an attach: somebody had made it before */
     unsigned reads;          /* of a detach, after conflicts */
-    struct attach_turn turn; /* of: */
+    struct attach_slot slot; /* of: */
     struct api_write write;
     struct timer limit;
     struct deferred later;
@@ -43,7 +43,7 @@ struct csi_work {
 
 static void on_later(void *ctx);
 static void on_limit(void *ctx);
-static void fence(struct attach_turn *t);
+static void fence_attachment(struct attach_slot *t);
 
 /* --- Names --- */
 
@@ -58,7 +58,7 @@ bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret)
 }
 
 /* "driver^handle" in two. ERR_INVALID. */
-static int split(struct csi_work *c, struct str name, bool takes_carets, struct error *err)
+static int split_volume_name(struct csi_work *c, struct str name, bool takes_carets, struct error *err)
 {
     struct str rest = name, driver = str_next(&rest, '^');
 
@@ -101,7 +101,7 @@ static void csi_drop(struct attach_work *w)
 
     if (c->is_listed)
         (void)omap_remove(&w->attach->csi_works, /* rank= */ 0, c);
-    attach_turn_give(w->attach, &c->turn);
+    attach_slot_release(w->attach, &c->slot);
     api_write_cancel(&c->write);
     timer_disarm(&c->limit);
     loop_undefer(&c->later);
@@ -111,33 +111,13 @@ static void csi_drop(struct attach_work *w)
     w->work = NULL;
 }
 
-static void end(struct csi_work *c, int r, const struct error *err)
+static void work_end(struct csi_work *c, int r, const struct error *err)
 {
     struct attach_work *w = c->owner;
     struct error why = err ? *err : (struct error){ 0 };
 
     csi_drop(w);
     w->done(w, r, &why);
-}
-
-/* NULL without memory: told later. */
-static struct csi_work *work_new(struct attach_work *w, enum csi_what what)
-{
-    struct csi_work *c = calloc(1, sizeof *c);
-    struct loop *l = w->attach->o.part.loop;
-    struct error err;
-
-    if (!c) {
-        (void)error_no_memory(&err);
-        attach_work_fail(w, &err);
-        return NULL;
-    }
-    c->owner = w;
-    c->what = what;
-    deferred_init(&c->later, l, on_later, c);
-    timer_init(&c->limit, l, on_limit, c);
-    w->work = c;
-    return c;
 }
 
 /* Its names, and its place among the works. Two volumes whose attachments have one name are not attached at
@@ -156,14 +136,14 @@ static int work_open(struct csi_work *c, struct error *err)
     else
         name = (struct str){ "", 0 };
     if (r == 0)
-        r = split(c, name, /* takes_carets= */ c->what != CSI_DETACHING, err);
+        r = split_volume_name(c, name, /* takes_carets= */ c->what != CSI_DETACHING, err);
     if (r == 0)
         r = csi_attachment_name(c->driver, c->handle, c->owner->node, c->name, err);
     if (r < 0 || c->what == CSI_VERIFYING)
         return r;
     r = omap_insert(&w->attach->csi_works, /* rank= */ 0, c);
     if (r < 0)
-        return error_set(err, (enum err) - r, "VolumeAttachment %s is another volume's", c->name);
+        return error_set(err, (enum err) - r, "VolumeAttachment %s belongs to another volume", c->name);
     c->is_listed = true;
     return 0;
 }
@@ -171,10 +151,21 @@ static int work_open(struct csi_work *c, struct error *err)
 /* What is known of the names, or NULL: the failure is told later. */
 static struct csi_work *work_begin(struct attach_work *w, enum csi_what what)
 {
-    struct csi_work *c = work_new(w, what);
+    struct csi_work *c = calloc(1, sizeof *c);
+    struct loop *l = w->attach->o.part.loop;
     struct error err = { 0 };
 
-    if (!c || work_open(c, &err) == 0)
+    if (!c) {
+        (void)error_no_memory(&err);
+        attach_work_fail(w, &err);
+        return NULL;
+    }
+    c->owner = w;
+    c->what = what;
+    deferred_init(&c->later, l, on_later, c);
+    timer_init(&c->limit, l, on_limit, c);
+    w->work = c;
+    if (work_open(c, &err) == 0)
         return c;
     csi_drop(w);
     attach_work_fail(w, &err);
@@ -183,7 +174,7 @@ static struct csi_work *work_begin(struct attach_work *w, enum csi_what what)
 
 /* --- Waiting --- */
 
-static const struct attachment *cached(const struct csi_work *c)
+static const struct attachment *cached_attachment(const struct csi_work *c)
 {
     const struct object *o = informer_get(c->owner->attach->attachments, "", c->name);
 
@@ -191,9 +182,9 @@ static const struct attachment *cached(const struct csi_work *c)
 }
 
 /* False: not yet. */
-static bool is_over(const struct csi_work *c, int *ret, struct error *err)
+static bool is_work_done(const struct csi_work *c, int *ret, struct error *err)
 {
-    const struct attachment *x = cached(c);
+    const struct attachment *x = cached_attachment(c);
     const char *complaint =
         x ? c->what == CSI_ATTACHING ? x->attach_error.message : x->detach_error.message : "";
 
@@ -213,20 +204,20 @@ static bool is_over(const struct csi_work *c, int *ret, struct error *err)
     return complaint[0] != '\0';
 }
 
-static void check(struct csi_work *c)
+static void work_check(struct csi_work *c)
 {
     struct error err = { 0 };
     int r;
 
-    if (c->turn.state != TURN_NONE)
+    if (c->slot.state != SLOT_NONE)
         return; /* a request is on its way: its answer looks again */
-    if (!is_over(c, &r, &err)) {
+    if (!is_work_done(c, &r, &err)) {
         if (!timer_is_armed(&c->limit))
             timer_arm_after(&c->limit, WAIT_NS);
     } else if (r == 0 && c->what == CSI_ATTACHING && c->is_found) {
-        attach_turn_take(c->owner->attach, &c->turn, fence);
+        attach_slot_acquire(c->owner->attach, &c->slot, fence_attachment);
     } else {
-        end(c, r, &err);
+        work_end(c, r, &err);
     }
 }
 
@@ -235,9 +226,9 @@ static void on_later(void *ctx)
     struct csi_work *c = ctx;
 
     if (c->what == CSI_VERIFYING)
-        end(c, 0, NULL);
+        work_end(c, 0, NULL);
     else
-        check(c);
+        work_check(c);
 }
 
 static void on_limit(void *ctx)
@@ -245,11 +236,11 @@ static void on_limit(void *ctx)
     struct csi_work *c = ctx;
     bool is_attach = c->what == CSI_ATTACHING;
     struct error err;
-    int r = error_set(&err, ERR_TIMEOUT,
+    int r = error_set(&err, ERR_UNCERTAIN,
                       "timed out waiting for external-attacher of %s CSI driver to %s volume %s",
                       is_attach ? c->driver : "unknown", is_attach ? "attach" : "detach", c->handle);
 
-    end(c, r, &err);
+    work_end(c, r, &err);
 }
 
 void csi_attach_on_event(struct attach *a, const char *name)
@@ -267,7 +258,7 @@ static void end_not_attached(struct csi_work *c, const struct client_answer *x)
     struct error err = x->error;
 
     (void)error_wrap(&err, "attacher.Attach failed");
-    end(c, x->r, &err);
+    work_end(c, x->r, &err);
 }
 
 static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *x)
@@ -280,8 +271,8 @@ static void on_created(void *ctx, enum api_outcome outcome, const struct client_
     }
     c->is_sent = true;
     c->is_found = x->r == -ERR_EXISTS;
-    attach_turn_give(c->owner->attach, &c->turn);
-    check(c);
+    attach_slot_release(c->owner->attach, &c->slot);
+    work_check(c);
 }
 
 /* Who may not write to attachments goes without: only what was sent and not answered could hurt. */
@@ -289,13 +280,13 @@ static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_a
 {
     struct csi_work *c = ctx;
 
-    attach_turn_give(c->owner->attach, &c->turn);
+    attach_slot_release(c->owner->attach, &c->slot);
     if (outcome != API_DONE && x->r != -ERR_DENIED) {
         end_not_attached(c, x);
         return;
     }
     c->is_found = false;
-    check(c);
+    work_check(c);
 }
 
 /* A write of the attachment that begins now. */
@@ -311,44 +302,41 @@ static struct api_write_options write_of(struct csi_work *c, enum client_verb ve
     };
 }
 
-/* It is there, attached, and not of our making: from the next version on it is ours. */
-static void fence(struct attach_turn *t)
+static enum api_decision decide_fence(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
-    struct attach *a = c->owner->attach;
-    const struct attachment *x = cached(c);
-    struct api_write_options w = write_of(c, CLIENT_PATCH, on_fenced);
-    struct merge_patch p;
+    struct csi_work *c = ctx;
     char number[ATTACH_FENCE_BYTES];
+    struct merge_patch p;
+
+    attach_fence_number(c->owner->attach, number);
+    merge_patch_begin(&p, body, now);
+    merge_patch_annotation(&p, ATTACH_FENCE, number);
+    return api_decision_of(merge_patch_end(&p, err));
+}
+
+/* It is there, attached, and not of our making: from the next version on it is ours. */
+static void fence_attachment(struct attach_slot *t)
+{
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
+    const struct attachment *x = cached_attachment(c);
+    struct api_write_options w = write_of(c, CLIENT_PATCH, on_fenced);
 
     if (!x) { /* gone while it waited for its turn */
-        attach_turn_give(a, t);
-        check(c);
+        attach_slot_release(c->owner->attach, t);
+        work_check(c);
         return;
     }
-    attach_fence_number(a, number);
-    merge_patch_begin(&p, &body, &x->obj);
-    merge_patch_annotation(&p, ATTACH_FENCE, number);
     w.object = &x->obj;
-    w.failed = merge_patch_finish(&p);
-    w.body = buf_str(&body);
+    w.decide = decide_fence;
     api_write_start(&c->write, &w);
 }
 
 /* What was a pod's volume comes with its spec, since there is no PersistentVolume to read it from. */
-static void write_attached(const struct volume_spec *s, struct buf *out)
-{
-    json_out_object(out, "source");
-    if (s->was_inlined)
-        json_out_raw(out, "inlineVolumeSpec", raw_get(s->volume->obj.text, "spec"));
-    else
-        json_out_text(out, "persistentVolumeName", s->volume->obj.name);
-    json_out_end_object(out);
-}
-
 static void write_attachment(const struct csi_work *c, struct buf *out)
 {
+    const struct volume_spec *s = &c->owner->spec.spec;
+
     json_out_object(out, NULL);
     json_out_text(out, "apiVersion", "storage.k8s.io/v1");
     json_out_text(out, "kind", "VolumeAttachment");
@@ -358,15 +346,20 @@ static void write_attachment(const struct csi_work *c, struct buf *out)
     json_out_object(out, "spec");
     json_out_text(out, "attacher", c->driver);
     json_out_text(out, "nodeName", c->owner->node);
-    write_attached(&c->owner->spec.spec, out);
+    json_out_object(out, "source");
+    if (s->was_inlined)
+        json_out_raw(out, "inlineVolumeSpec", json_peek(s->volume->obj.text, "spec"));
+    else
+        json_out_text(out, "persistentVolumeName", s->volume->obj.name);
+    json_out_end_object(out);
     json_out_end_object(out);
     json_out_end_object(out);
 }
 
-static void create(struct attach_turn *t)
+static void create_attachment(struct attach_slot *t)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
     struct api_write_options w = write_of(c, CLIENT_CREATE, on_created);
 
     write_attachment(c, &body);
@@ -381,23 +374,23 @@ static void csi_attach(struct attach_work *w)
 
     if (!c)
         return;
-    c->is_sent = c->is_found = cached(c) != NULL;
+    c->is_sent = c->is_found = cached_attachment(c) != NULL;
     if (c->is_sent)
         loop_defer(&c->later);
     else
-        attach_turn_take(w->attach, &c->turn, create);
+        attach_slot_acquire(w->attach, &c->slot, create_attachment);
 }
 
 /* --- Detaching --- */
 
-static void delete_this(struct csi_work *c, const struct object *o);
+static void delete_version(struct csi_work *c, const struct object *o);
 
 /* Gone from the cache too, or an attach that follows would take it for its own. */
 static void await_end(struct csi_work *c)
 {
     c->is_sent = true;
-    attach_turn_give(c->owner->attach, &c->turn);
-    check(c);
+    attach_slot_release(c->owner->attach, &c->slot);
+    work_check(c);
 }
 
 static void end_not_detached(struct csi_work *c, const struct client_answer *x)
@@ -405,7 +398,7 @@ static void end_not_detached(struct csi_work *c, const struct client_answer *x)
     struct error err = x->error;
 
     (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
-    end(c, x->r, &err);
+    work_end(c, x->r, &err);
 }
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *x)
@@ -414,15 +407,15 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
 
     /* It has changed, or another has its name. */
     if (outcome != API_DONE && x->object && !x->object->is_deleting && c->reads++ < DELETE_READS_MAX)
-        delete_this(c, x->object);
-    else if (api_went_well(outcome))
+        delete_version(c, x->object);
+    else if (api_write_succeeded(outcome))
         await_end(c);
     else
         end_not_detached(c, x);
 }
 
 /* This one, as it was when nobody wanted it any more. */
-static void delete_this(struct csi_work *c, const struct object *o)
+static void delete_version(struct csi_work *c, const struct object *o)
 {
     struct api_write_options w = write_of(c, CLIENT_DELETE, on_deleted);
 
@@ -431,12 +424,12 @@ static void delete_this(struct csi_work *c, const struct object *o)
     api_write_start(&c->write, &w);
 }
 
-static void on_asked(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
 
     if (outcome == API_DONE)
-        delete_this(c, x->object);
+        delete_version(c, x->object);
     else if (x->r == -ERR_NOT_FOUND)
         await_end(c);
     else
@@ -444,15 +437,15 @@ static void on_asked(void *ctx, enum api_outcome outcome, const struct client_an
 }
 
 /* Where the cache does not know it the server may. */
-static void delete (struct attach_turn *t)
+static void delete_attachment(struct attach_slot *t)
 {
-    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
-    const struct attachment *x = cached(c);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
+    const struct attachment *x = cached_attachment(c);
 
     if (x)
-        delete_this(c, &x->obj);
+        delete_version(c, &x->obj);
     else
-        api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_asked, c);
+        api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_read_for_delete, c);
 }
 
 static void csi_detach(struct attach_work *w)
@@ -460,47 +453,47 @@ static void csi_detach(struct attach_work *w)
     struct csi_work *c = work_begin(w, CSI_DETACHING);
 
     if (c)
-        attach_turn_take(w->attach, &c->turn, delete);
+        attach_slot_acquire(w->attach, &c->slot, delete_attachment);
 }
 
 /* --- Verifying --- */
 
-static void on_got(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_verify(void *ctx, enum api_outcome outcome, const struct client_answer *x)
 {
     struct csi_work *c = ctx;
 
     c->owner->is_attached =
         outcome == API_DONE && ((const struct attachment *)(const void *)x->object)->is_attached;
     if (x->r < 0 && x->r != -ERR_NOT_FOUND)
-        end(c, x->r, &x->error); /* no answer proves nothing */
+        work_end(c, x->r, &x->error); /* no answer proves nothing */
     else
-        end(c, 0, NULL);
+        work_end(c, 0, NULL);
 }
 
-static void get(struct attach_turn *t)
+static void read_attachment(struct attach_slot *t)
 {
-    struct csi_work *c = CONTAINER_OF(t, struct csi_work, turn);
+    struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
 
-    api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_got, c);
+    api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_read_for_verify, c);
 }
 
 /* A driver that needs no attaching has it all attached. */
 static void csi_verify(struct attach_work *w)
 {
     struct csi_work *c = work_begin(w, CSI_VERIFYING);
-    const struct attachment *x = c ? cached(c) : NULL;
-    struct attach_means m = { 0 };
+    const struct attachment *x = c ? cached_attachment(c) : NULL;
+    struct attacher_choice m = { 0 };
     struct error err;
 
     if (!c)
         return;
     w->is_attached =
-        attach_means_find(w->attach, &w->spec, w->node, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
+        attacher_select(w->attach, &w->spec, w->node, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
     if (w->is_attached || x) {
         w->is_attached = w->is_attached || x->is_attached;
         loop_defer(&c->later);
     } else {
-        attach_turn_take(w->attach, &c->turn, get);
+        attach_slot_acquire(w->attach, &c->slot, read_attachment);
     }
 }
 

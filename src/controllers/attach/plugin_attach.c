@@ -6,14 +6,8 @@
 
 #include "io/job.h"
 
-struct plugin_call;
-
-/* On a worker. */
-typedef int plugin_call_fn(struct plugin_call *c, struct error *err);
-
 struct plugin_call {
     struct job job;
-    plugin_call_fn *fn;
     const struct volume_plugin *plugin; /* a reference */
     struct volume_env env;
     struct held_spec spec;
@@ -22,13 +16,6 @@ struct plugin_call {
     bool is_attached;
     char *device;
 };
-
-static int call_run(struct job *j, struct error *err)
-{
-    struct plugin_call *c = CONTAINER_OF(j, struct plugin_call, job);
-
-    return c->fn(c, err);
-}
 
 static void call_free(struct job *j)
 {
@@ -53,38 +40,29 @@ static void on_call_done(void *ctx, struct job *j, int r, const struct error *er
     w->done(w, r, err);
 }
 
-static int call_open(struct plugin_call *c, const struct attach_work *w, struct error *err)
-{
-    struct str plugin, volume;
-    int r = unique_name_split(w->volume, &plugin, &volume, err);
-
-    if (r < 0)
-        return r;
-    c->volume = strndup(volume.s, volume.len);
-    c->node = strdup(w->node);
-    held_spec_copy(&c->spec, &w->spec);
-    if (!c->volume || !c->node)
-        return error_no_memory(err);
-    if (!w->attach->o.pool)
-        return error_set(err, ERR_UNAVAILABLE, "there are no workers for plugins here");
-    return 0;
-}
-
 /* Without a limit: plugins have their own. */
-static void begin(struct attach_work *w, const struct job_type *type, plugin_call_fn *fn)
+static void start_call(struct attach_work *w, const struct job_type *type)
 {
     struct plugin_call *c = calloc(1, sizeof *c);
     struct attach *a = w->attach;
+    struct str plugin, volume;
     struct error err = { 0 };
-    int r = c ? call_open(c, w, &err) : error_no_memory(&err);
+    int r = c ? unique_name_split(w->volume, &plugin, &volume, &err) : error_no_memory(&err);
 
+    if (r == 0) {
+        c->volume = strndup(volume.s, volume.len);
+        c->node = strdup(w->node);
+        held_spec_copy(&c->spec, &w->spec);
+        r = c->volume && c->node ? 0 : error_no_memory(&err);
+    }
+    if (r == 0 && !a->o.pool)
+        r = error_set(&err, ERR_UNAVAILABLE, "no worker threads for volume plugins in this process");
     if (r < 0 || !c) {
         if (c)
             call_free(&c->job);
         attach_work_fail(w, &err);
         return;
     }
-    c->fn = fn;
     c->plugin = plugin_ref(w->plugin);
     c->env = (struct volume_env){
         .node_name = "", .tools = a->o.tools, .stop = &c->job.stop, .clock = a->o.part.clock
@@ -102,8 +80,9 @@ static void plugin_drop(struct attach_work *w)
 }
 
 /* A device whose name is lost for lack of memory is attached all the same: a failure, and once more. */
-static int run_attach(struct plugin_call *c, struct error *err)
+static int run_attach(struct job *j, struct error *err)
 {
+    struct plugin_call *c = CONTAINER_OF(j, struct plugin_call, job);
     char device[PATH_MAX] = "";
     int r = plugin_check_name(c->plugin, &c->env, &c->spec.spec, err);
 
@@ -114,35 +93,39 @@ static int run_attach(struct plugin_call *c, struct error *err)
     return device[0] && !c->device ? error_no_memory(err) : r;
 }
 
-static int run_detach(struct plugin_call *c, struct error *err)
+static int run_detach(struct job *j, struct error *err)
 {
+    struct plugin_call *c = CONTAINER_OF(j, struct plugin_call, job);
+
     return c->plugin->attach->detach(c->plugin, &c->env, c->volume, c->node, err);
 }
 
-static int run_verify(struct plugin_call *c, struct error *err)
+static int run_verify(struct job *j, struct error *err)
 {
+    struct plugin_call *c = CONTAINER_OF(j, struct plugin_call, job);
+
     return c->plugin->attach->is_attached(c->plugin, &c->env, &c->spec.spec, c->node, &c->is_attached, err);
 }
 
 static void plugin_attach(struct attach_work *w)
 {
-    static const struct job_type type = { "attachment of a volume", call_run, call_free };
+    static const struct job_type type = { "volume attach", run_attach, call_free };
 
-    begin(w, &type, run_attach);
+    start_call(w, &type);
 }
 
 static void plugin_detach(struct attach_work *w)
 {
-    static const struct job_type type = { "detachment of a volume", call_run, call_free };
+    static const struct job_type type = { "volume detach", run_detach, call_free };
 
-    begin(w, &type, run_detach);
+    start_call(w, &type);
 }
 
 static void plugin_verify(struct attach_work *w)
 {
-    static const struct job_type type = { "look at an attachment", call_run, call_free };
+    static const struct job_type type = { "attachment verification", run_verify, call_free };
 
-    begin(w, &type, run_verify);
+    start_call(w, &type);
 }
 
 const struct attacher plugin_attacher = { plugin_attach, plugin_detach, plugin_verify, plugin_drop };

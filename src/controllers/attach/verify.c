@@ -22,7 +22,7 @@ struct check {
 struct verification {
     TAILQ_ENTRY(verification) link;
     struct attach *attach;
-    struct operation *op;
+    struct pending_operation *op;
     uint64_t began_ns;
     size_t pending;
     size_t count;
@@ -37,46 +37,42 @@ static void verification_free(struct verification *v)
     free(v);
 }
 
-static void verification_end(struct verification *v)
+static void on_checked(struct attach_work *w, int r, const struct error *err)
 {
-    struct attach *a = v->attach;
+    struct check *c = CONTAINER_OF(w, struct check, work);
+    struct verification *v = c->all;
+    struct attach_pair *p = attach_pair(w->attach, w->volume, w->node);
 
-    attach_metrics_operation(a, &(struct attach_operation){ "<n/a>", OP_VERIFY, v->began_ns, false, false });
+    if (r < 0 && r != -ERR_UNSUPPORTED)
+        log_warn("cannot verify attachment", LOG_STR("volume", w->volume), LOG_STR("node", w->node),
+                 LOG_ERR(err));
+    if (p)
+        p->is_verified = false;
+    if (p && r == 0 && !w->is_attached && p->changes == c->changes) {
+        log_warn("volume no longer attached", LOG_STR("volume", w->volume), LOG_STR("node", w->node));
+        attach_state_set_detached(p);
+    }
+    if (--v->pending > 0)
+        return;
+    attach_metrics_operation(w->attach,
+                             &(struct attach_operation){ "<n/a>", OP_VERIFY, v->began_ns, false, false });
     operation_end(v->op, 0, NULL);
     verification_free(v);
 }
 
-static void on_checked(struct attach_work *w, int r, const struct error *err)
-{
-    struct check *c = CONTAINER_OF(w, struct check, work);
-    struct worlds_pair *p = worlds_pair(w->attach, w->volume, w->node);
-
-    if (r < 0 && r != -ERR_UNSUPPORTED)
-        log_warn("cannot verify that a volume is attached", LOG_STR("volume", w->volume),
-                 LOG_STR("node", w->node), LOG_ERR(err));
-    if (p)
-        p->is_verified = false;
-    if (p && r == 0 && !w->is_attached && p->changes == c->changes) {
-        log_warn("a volume is not attached any more", LOG_STR("volume", w->volume), LOG_STR("node", w->node));
-        worlds_set_detached(p);
-    }
-    if (--c->all->pending == 0)
-        verification_end(c->all);
-}
-
-static bool is_to_be_checked(const struct worlds_pair *p)
+static bool is_to_be_checked(const struct attach_pair *p)
 {
     return p->state == PAIR_ATTACHED && p->volume->spec.holder && !p->is_verified && !p->is_busy;
 }
 
 /* One more, if somebody can tell. */
-static void add_check(struct attach *a, struct verification *v, struct worlds_pair *p)
+static void add_check(struct attach *a, struct verification *v, struct attach_pair *p)
 {
     struct check *c = &v->checks[v->count];
-    struct attach_means m = { 0 };
+    struct attacher_choice m = { 0 };
     struct error err;
 
-    if (attach_means_find_detacher(a, p->volume, &m, &err) < 0 ||
+    if (attacher_select_detacher(a, p->volume, &m, &err) < 0 ||
         attach_work_init(&c->work, a, &p->volume->spec, p->volume->name, p->node->name, &err) < 0) {
         attach_work_done(&c->work);
         *c = (struct check){ 0 };
@@ -90,7 +86,7 @@ static void add_check(struct attach *a, struct verification *v, struct worlds_pa
     v->count++;
 }
 
-static void verify_node(struct attach *a, const struct worlds_node *n)
+static void verify_node(struct attach *a, const struct attach_node *n)
 {
     struct verification *v;
     size_t count = 0;
@@ -124,7 +120,7 @@ static void on_verify(void *ctx)
     struct attach *a = ctx;
     struct omap_cursor at;
 
-    for (struct worlds_node *n = omap_first(&a->worlds.nodes, &at); n; n = omap_next(&at))
+    for (struct attach_node *n = omap_first(&a->state.nodes, &at); n; n = omap_next(&at))
         verify_node(a, n);
     timer_arm_after(&a->verify_timer, a->o.sync_period_ns);
 }

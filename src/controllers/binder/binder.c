@@ -21,7 +21,7 @@
 /* Nothing depends on it: a net under what was overlooked. */
 #define SWEEP_NS (900 * NS_PER_S)
 /* The same words about the same object again. */
-#define TELL_AGAIN_NS (300 * NS_PER_S)
+#define EVENT_REPEAT_NS (300 * NS_PER_S)
 #define DOC_BYTES_MAX ((size_t)64 << 20)
 #define KEY_BYTES_MAX WORK_KEY_BYTES_MAX
 
@@ -91,18 +91,18 @@ static bool is_new(void *ctx, const struct claim *c)
     return loop_now_ns(b->o.part.loop) < binder_new_until_ns(b, c);
 }
 
-struct binder_sight binder_sight(const struct binder *b)
+struct binder_view binder_view(const struct binder *b)
 {
-    return (struct binder_sight){ .volumes = b->volumes,
-                                  .classes = b->classes,
-                                  .plugins = b->o.plugins,
-                                  .is_static = b->o.is_static,
-                                  .match = find_volume,
-                                  .is_new = is_new,
-                                  .ctx = (void *)(uintptr_t)b };
+    return (struct binder_view){ .volumes = b->volumes,
+                                 .classes = b->classes,
+                                 .plugins = b->o.plugins,
+                                 .is_static = b->o.is_static,
+                                 .match = find_volume,
+                                 .is_new = is_new,
+                                 .ctx = (void *)(uintptr_t)b };
 }
 
-bool binder_look_at_sync(const struct binder *b, const struct object *about, struct operation_state *ret)
+bool binder_inspect_sync(const struct binder *b, const struct object *about, struct operation_state *ret)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(KEY_BYTES_MAX);
     struct binder_key k = work_key_of(about, &name);
@@ -116,12 +116,12 @@ bool binder_look_at_sync(const struct binder *b, const struct object *about, str
     return ret->failures > 0;
 }
 
-bool binder_look_at_operation(const struct binder *b, const struct object *about, struct operation_state *ret)
+bool binder_inspect_operation(const struct binder *b, const struct object *about, struct operation_state *ret)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(KEY_BYTES_MAX + 64);
 
     work_key_format_operation(about, &key);
-    return operations_look(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, ret);
+    return operations_inspect(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, ret);
 }
 
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
@@ -132,7 +132,7 @@ void binder_each_operation(const struct binder *b, const struct object *about, o
 
     work_key_format_operation(about, &key);
     operations_each(b->operations, &(struct operation_key){ buf_cstr(&key), "", "" }, fn, ctx);
-    if (binder_look_at_sync(b, about, &sync))
+    if (binder_inspect_sync(b, about, &sync))
         fn(ctx, &sync);
 }
 
@@ -156,19 +156,19 @@ struct key_state *binder_state(struct binder *b, struct binder_key k)
     work_key_format(k, key);
     s = calloc(1, sizeof *s + strlen(key) + 1);
     if (!s)
-        die("no memory for the binder's state of a key: it would never be processed again");
+        die_with_reason("no memory for the binder's state of a key: it would never be processed again");
     memcpy(s->key, key, strlen(key));
     if (map_put(&b->states, str_of(s->key), s, NULL) < 0)
-        die("no memory for the binder's state of a key: it would never be processed again");
+        die_with_reason("no memory for the binder's state of a key: it would never be processed again");
     return s;
 }
 
 static void state_free(struct key_state *s)
 {
-    free((void *)(uintptr_t)s->offered);
-    free((void *)(uintptr_t)s->promised_to);
-    free((void *)(uintptr_t)s->failure);
-    free((void *)(uintptr_t)s->reclaimed);
+    free(s->offered);
+    free(s->assumed_for);
+    free(s->failure);
+    free(s->reclaimed);
     free(s);
 }
 
@@ -189,15 +189,15 @@ void binder_note_failure(struct binder *b, struct binder_key k, const char *word
 
     if (!s)
         return;
-    free((void *)(uintptr_t)s->failure);
+    free(s->failure);
     s->failure = words ? strdup(words) : NULL; /* can be done without */
 }
 
-bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
-                 const char *reason, const char *fmt, ...)
+bool binder_record_event(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+                         const char *reason, const char *fmt, ...)
 {
     struct key_state *s = binder_state(b, k);
-    uint64_t now_ns = loop_now_ns(b->o.part.loop), told;
+    uint64_t now_ns = loop_now_ns(b->o.part.loop), hash;
     char text[RECORDER_TEXT_BYTES_MAX];
     va_list args;
 
@@ -205,13 +205,13 @@ bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, 
     (void)vsnprintf(text, sizeof text, fmt, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
     va_end(args);
     /* Of another object by the same name nothing was told. */
-    told = siphash13((struct hash_seed){ siphash13((struct hash_seed){ 0 }, str_of(o->uid)),
-                                         siphash13((struct hash_seed){ 0 }, str_of(reason)) },
-                     str_of(text));
-    if (s->told == told && now_ns - s->told_ns < TELL_AGAIN_NS)
+    hash = siphash_hash((struct hash_seed){ siphash_hash((struct hash_seed){ 0 }, str_of(o->uid)),
+                                            siphash_hash((struct hash_seed){ 0 }, str_of(reason)) },
+                        str_of(text));
+    if (s->event_hash == hash && now_ns - s->event_at_ns < EVENT_REPEAT_NS)
         return false;
-    s->told = told;
-    s->told_ns = now_ns;
+    s->event_hash = hash;
+    s->event_at_ns = now_ns;
     recorder_event(b->recorder, o, type, reason, "%s", text);
     return true;
 }
@@ -223,16 +223,16 @@ struct informer *binder_informer(const struct binder *b, const struct object *o)
     return o->kind->kind == KIND_VOLUME ? b->volumes : b->claims;
 }
 
-bool binder_patch(struct sync *s, const struct object *o, const char *subresource, struct merge_patch *p,
-                  enum api_step step, sync_then_fn *then, const void *arg)
+bool binder_patch(struct sync *s, const struct object *o, const char *subresource, api_decide_fn *decide,
+                  const void *what, enum api_step step, sync_then_fn *then, const void *arg)
 {
     struct api_write_options w = { .request = { .verb = CLIENT_PATCH, .subresource = subresource },
                                    .object = o,
+                                   .decide = decide,
+                                   .decide_ctx = what,
                                    .step = step,
                                    .informer = binder_informer(s->ctx, o) };
 
-    w.failed = merge_patch_finish(p);
-    w.body = buf_str(p->out);
     return !sync_await_writer(s, o) && sync_send(s, &w, NULL, then, arg);
 }
 
@@ -255,7 +255,7 @@ static void log_nothing(struct binder_key k, const char *reason)
               LOG_STR("reason", reason));
 }
 
-void binder_log_gone(struct binder_key k)
+void binder_log_deleted(struct binder_key k)
 {
     log_nothing(k, "gone");
 }
@@ -278,20 +278,21 @@ void binder_expect(struct binder *b, const char *volume)
         return; /* only its own claim finds it */
     volume_index_expect(b->index, volume,
                         (v->phase == VOLUME_PENDING || v->phase == VOLUME_PHASE_UNSET) &&
-                            !binder_is_missed(b, volume));
+                            !binder_has_bound_claim(b, volume));
 }
 
 void binder_remember(struct binder *b, struct binder_key claim, const char *volume)
 {
     struct key_state *s = binder_state(b, claim);
 
-    free((void *)(uintptr_t)s->offered);
+    assert(claim.queue == BINDER_CLAIMS && !s->assumed_for); /* that one is the name of what is held */
+    free(s->offered);
     s->offered = strdup(volume);
     if (!s->offered)
-        die("no memory to remember an assumed volume: nothing would wake its claim");
+        die_with_reason("no memory to remember an assumed volume: nothing would wake its claim");
 }
 
-bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
+bool binder_assume(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid)
 {
     struct key_state *s;
 
@@ -299,22 +300,24 @@ bool binder_promise(struct binder *b, struct binder_key claim, const char *volum
         return false;
     binder_remember(b, claim, volume);
     s = binder_state(b, claim);
-    assert(!s->promised_to); /* a sync begins by ending the last one */
-    s->promised_to = strdup(claim_uid);
-    if (!s->promised_to)
-        die("no memory to remember an assumed volume: its hold would never end");
+    assert(!s->assumed_for); /* a sync begins by ending the last one */
+    s->assumed_for = strdup(claim_uid);
+    if (!s->assumed_for)
+        die_with_reason("no memory to remember an assumed volume: its hold would never end");
     return true;
 }
 
-void binder_end_promise(struct binder *b, struct binder_key claim)
+void binder_unassume(struct binder *b, struct binder_key claim)
 {
     struct key_state *s = binder_find_state(b, claim);
-    const char *uid = s ? TAKE(s->promised_to) : NULL;
+    char *uid = s ? TAKE(s->assumed_for) : NULL;
 
+    assert(!uid || s->offered);
     if (!uid)
         return;
-    volume_index_release(b->index, s->offered, uid);
-    free((void *)(uintptr_t)uid);
+    if (!MUTANT("binder-leaves-holds"))
+        volume_index_release(b->index, s->offered, uid);
+    free(uid);
 }
 
 void binder_offer(struct binder *b, const char *volume)
@@ -341,7 +344,7 @@ static void add_claims_naming(struct binder *b, const char *volume)
         binder_add_claim(b, o->ns, o->name);
 }
 
-bool binder_is_missed(const struct binder *b, const char *volume)
+bool binder_has_bound_claim(const struct binder *b, const char *volume)
 {
     struct informer_cursor at;
 
@@ -358,7 +361,7 @@ static void on_volume(struct binder *b, const struct object *o)
     struct error err;
 
     if (volume_index_put(b->index, volume_of(o), &err) < 0)
-        die("no memory to index a volume: it would never be matched");
+        die_with_reason("no memory to index a volume: it would never be matched");
     if (!MUTANT("binder-waits-for-available"))
         binder_expect(b, o->name);
     binder_add_volume(b, o->name);
@@ -375,26 +378,15 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
     on_volume(b, o);
 }
 
-/* When the server has it, whoever wrote it: a write that is refused and repeated is no second change. */
-static void log_volume_phase(const struct binder *b, const struct volume *old, const struct volume *v)
-{
-    if (b->is_started && old->phase != v->phase)
-        log_info("volume entered phase", LOG_STR("volume", v->obj.name),
-                 LOG_STR("phase", volume_phase_name((enum volume_phase)v->phase)));
-}
-
-static void log_claim_phase(const struct binder *b, const struct claim *old, const struct claim *c)
-{
-    if (b->is_started && old->phase != c->phase)
-        log_info("claim entered phase", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
-                 LOG_STR("phase", claim_phase_name((enum claim_phase)c->phase)));
-}
-
+/* Phases are logged when the server has them, whoever wrote them: a write that is refused and repeated is no
+ * second change. */
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
     struct binder *b = ctx;
 
-    log_volume_phase(b, volume_of(old), volume_of(o));
+    if (b->is_started && volume_of(old)->phase != volume_of(o)->phase)
+        log_info("volume entered phase", LOG_STR("volume", o->name),
+                 LOG_STR("phase", volume_phase_name((enum volume_phase)volume_of(o)->phase)));
     binder_metrics_volume(b->metrics, volume_of(old), volume_of(o));
     on_volume(b, o);
 }
@@ -435,7 +427,7 @@ static void expect_named(struct binder *b, const struct claim *c)
 }
 
 /* A claim that comes before its class: how long it has been there counts. */
-static void note_new(struct binder *b, const struct claim *c)
+static void record_new_claim(struct binder *b, const struct claim *c)
 {
     char key[KEY_BYTES_MAX];
 
@@ -451,7 +443,7 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
     struct binder *b = ctx;
 
     if (!is_initial)
-        note_new(b, claim_of(o));
+        record_new_claim(b, claim_of(o));
     binder_metrics_claim(b->metrics, NULL, claim_of(o));
     expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
@@ -462,10 +454,12 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
 {
     struct binder *b = ctx;
 
-    log_claim_phase(b, claim_of(old), claim_of(o));
+    if (b->is_started && claim_of(old)->phase != claim_of(o)->phase)
+        log_info("claim entered phase", LOG_STR("namespace", o->ns), LOG_STR("claim", o->name),
+                 LOG_STR("phase", claim_phase_name((enum claim_phase)claim_of(o)->phase)));
     binder_metrics_claim(b->metrics, claim_of(old), claim_of(o));
     if (strcmp(old->uid, o->uid) != 0)
-        note_new(b, claim_of(o));
+        record_new_claim(b, claim_of(o));
     expect_named(b, claim_of(old));
     expect_named(b, claim_of(o));
     binder_add_claim(b, o->ns, o->name);
@@ -493,23 +487,16 @@ static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unk
 
 /* --- Classes and pods --- */
 
-static void wake(void *ctx, const struct claim *c)
+static void wake_claim(void *ctx, const struct claim *c)
 {
     binder_add_claim(ctx, c->obj.ns, c->obj.name);
 }
 
-static void on_class_add(void *ctx, const struct object *o, bool is_initial)
+static void on_class(void *ctx, const struct object *o)
 {
     struct binder *b = ctx;
 
-    (void)is_initial;
-    waiting_each_of_class(b->waiting, o->name, wake, b);
-}
-
-static void on_class_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_class_add(ctx, o, false);
+    waiting_each_of_class(b->waiting, o->name, wake_claim, b);
 }
 
 static void wake_key(void *ctx, struct str key)
@@ -520,9 +507,9 @@ static void wake_key(void *ctx, struct str key)
         binder_add(b, BINDER_CLAIMS, key);
 }
 
-static void wake_claims_of(struct binder *b, const struct object *pod)
+static void wake_claims_of(void *ctx, const struct object *pod)
 {
-    pod_claims(pod_of(pod), wake_key, b);
+    pod_claims(pod_of(pod), wake_key, ctx);
 }
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
@@ -531,19 +518,7 @@ static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
         wake_claims_of(ctx, o);
 }
 
-static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    wake_claims_of(ctx, o);
-}
-
-static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)
-{
-    (void)is_final_unknown;
-    wake_claims_of(ctx, o);
-}
-
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void index_by_volume(const struct object *o, index_emit_fn *emit, void *ctx)
 {
@@ -575,7 +550,7 @@ static enum sync_result sync_volume_key(void *ctx, struct str key)
     return sync_volume(ctx, key);
 }
 
-static void sweep(void *ctx)
+static void resync_all(void *ctx)
 {
     struct binder *b = ctx;
     struct informer_cursor at;
@@ -608,29 +583,13 @@ static bool is_started(void *ctx)
     return b->is_started;
 }
 
-static int make_caches(struct binder *b, struct error *err)
-{
-    struct informers *all = b->o.part.informers;
-    int r;
-
-    b->volumes = reclaim_volumes(all, err);
-    b->claims = b->volumes ? informers_get(all, KIND_CLAIM, err) : NULL;
-    b->classes = b->claims ? informers_get(all, KIND_CLASS, err) : NULL;
-    b->nodes = b->classes ? informers_get(all, KIND_NODE, err) : NULL;
-    b->pods = b->nodes ? part_pods(all, err) : NULL;
-    if (!b->pods)
-        return error_no_memory(err);
-    r = informer_add_index(b->claims, &by_volume, err);
-    return r < 0 ? r : informer_add_index(b->volumes, &by_claim, err);
-}
-
 static void make_handlers(struct binder *b)
 {
     static const struct informer_handler handlers[] = {
         { .on_add = on_volume_add, .on_update = on_volume_update, .on_delete = on_volume_delete },
         { .on_add = on_claim_add, .on_update = on_claim_update, .on_delete = on_claim_delete },
-        { .on_add = on_class_add, .on_update = on_class_update },
-        { .on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete },
+        { .on_upsert = on_class },
+        { .on_add = on_pod_add, .on_upsert = wake_claims_of, .on_removed = wake_claims_of },
     };
     struct informer *informers[] = { b->volumes, b->claims, b->classes, b->pods };
 
@@ -650,7 +609,7 @@ static int make_queues(struct binder *b, struct error *err)
         struct controller_options o = { .queue = { .loop = b->o.part.loop,
                                                    .name = names[i],
                                                    .metrics = b->o.part.metrics,
-                                                   .seed = part_seed(&b->o.part, names[i]),
+                                                   .seed = component_seed(&b->o.part, names[i]),
                                                    .max_ns = WORKQUEUE_CONTROLLER_MAX_NS,
                                                    .jitter_percent = 10 },
                                         .sync = i == BINDER_CLAIMS ? sync_claim_key : sync_volume_key,
@@ -675,9 +634,9 @@ static int make_parts(struct binder *b, struct error *err)
         .on_settled = on_operation_settled,
         .ctx = b,
     };
-    uint64_t seed = part_seed(&b->o.part, "binder");
+    uint64_t seed = component_seed(&b->o.part, "binder");
     struct hash_seed hash = { seed, ~seed };
-    int r = part_recorder(&b->o.part, "persistentvolume-controller", &b->recorder, err);
+    int r = component_recorder(&b->o.part, "persistentvolume-controller", &b->recorder, err);
 
     map_init(&b->states, hash);
     if (r == 0)
@@ -689,13 +648,14 @@ static int make_parts(struct binder *b, struct error *err)
     if (r == 0)
         r = binder_metrics_new(b, &b->metrics, err);
     if (r == 0)
-        r = part_api(&b->o.part, BINDER_FIELD_MANAGER, &b->api, err);
+        r = component_api(&b->o.part, BINDER_FIELD_MANAGER, &b->api, err);
     return r < 0 ? r : make_queues(b, err);
 }
 
 int binder_new(const struct binder_options *o, struct binder **ret, struct error *err)
 {
     _cleanup_(binder_free_p) struct binder *b = calloc(1, sizeof *b);
+    struct informers *all = o->part.informers;
     int r;
 
     if (!b)
@@ -703,8 +663,17 @@ int binder_new(const struct binder_options *o, struct binder **ret, struct error
     b->o = *o;
     TAILQ_INIT(&b->ops);
     json_init(&b->doc, DOC_BYTES_MAX);
-    timer_init(&b->sweep, o->part.loop, sweep, b);
-    r = make_caches(b, err);
+    timer_init(&b->sweep, o->part.loop, resync_all, b);
+    b->volumes = reclaim_volumes(all, err);
+    b->claims = b->volumes ? informers_get(all, KIND_CLAIM, err) : NULL;
+    b->classes = b->claims ? informers_get(all, KIND_CLASS, err) : NULL;
+    b->nodes = b->classes ? informers_get(all, KIND_NODE, err) : NULL;
+    b->pods = b->nodes ? component_pods(all, err) : NULL;
+    if (!b->pods)
+        return error_no_memory(err);
+    r = informer_add_index(b->claims, &by_volume, err);
+    if (r == 0)
+        r = informer_add_index(b->volumes, &by_claim, err);
     if (r == 0)
         r = make_parts(b, err);
     if (r < 0)
@@ -716,6 +685,7 @@ int binder_new(const struct binder_options *o, struct binder **ret, struct error
 
 void binder_start(struct binder *b)
 {
+    assert(!b->is_started);
     b->is_started = true;
     b->new_until_ns = loop_now_ns(b->o.part.loop) + DECIDE_CLASS_WAIT_NS;
     timer_arm_after(&b->sweep, SWEEP_NS);
@@ -733,7 +703,7 @@ struct binder *binder_free(struct binder *b)
     for (size_t i = 0; i < ARRAY_LEN(b->handlers); i++)
         informer_remove_handler(&b->handlers[i]);
     b->operations = operations_free(b->operations);
-    binder_ops_free(b);
+    assert(TAILQ_EMPTY(&b->ops)); /* they have ended with their operations */
     for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
         b->queues[i] = controller_free(b->queues[i]);
     b->metrics = binder_metrics_free(b->metrics);

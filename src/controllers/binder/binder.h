@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "controllers/binder/decide.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "machinery/pending_operations.h"
 #include "plugins/plugin.h"
 #include "plugins/reclaim_guard.h"
@@ -22,7 +22,7 @@
 struct binder;
 
 struct binder_options {
-    struct part_options part;
+    struct component_deps part;
     struct plugin_host host;
     const struct volume_plugin *const *plugins; /* ends with NULL; borrowed */
     bool is_static;                             /* no dynamic provisioning */
@@ -36,18 +36,21 @@ DEFINE_CLEANUP(struct binder, binder_free)
 void binder_start(struct binder *b);
 
 /* What it decides from: for who explains its decisions. Valid for this turn of the loop. */
-struct binder_sight binder_sight(const struct binder *b);
+struct binder_view binder_view(const struct binder *b);
 /* The operation of a claim (provisioning) or volume (deleting, recycling) that runs or failed last. False:
  * none is known. */
-bool binder_look_at_operation(const struct binder *b, const struct object *about,
+bool binder_inspect_operation(const struct binder *b, const struct object *about,
                               struct operation_state *ret);
 /* The looks and writes that its operations have in common. False: the last did not fail. */
-bool binder_look_at_sync(const struct binder *b, const struct object *about, struct operation_state *ret);
+bool binder_inspect_sync(const struct binder *b, const struct object *about, struct operation_state *ret);
 /* All of these that are known. */
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx);
 
 /* Nothing is queued, under way or waiting for a delay: for tests and for the simulator. */
 bool binder_is_idle(const struct binder *b);
+/* NULL when what it has in memory fits together, else what does not: operations and, of few volumes or
+ * when it is to be thorough, queues, waiting claims, the index and its holds. For the simulator. */
+const char *binder_check(const struct binder *b, bool is_thorough);
 
 #endif

@@ -36,7 +36,8 @@ struct binder {
     struct controller *queues[BINDER_QUEUE_COUNT];
     struct operations *operations;
     struct volume_index *index;
-    struct waiting *waiting;
+    uint64_t checked_changes; /* of the index, when binder_check() last found it in order */
+    struct waiting_claims *waiting;
     struct binder_metrics *metrics;
     struct map states; /* "c/ns/name", "v/name" -> struct key_state */
     struct binder_op_list ops;
@@ -69,7 +70,7 @@ const struct storage_class *binder_class(const struct binder *b, const char *nam
 /* If the volume is free and not held, one claim that waits and that it fits is requeued. */
 void binder_offer(struct binder *b, const char *volume);
 /* A claim that was bound names the volume. */
-bool binder_is_missed(const struct binder *b, const char *volume);
+bool binder_has_bound_claim(const struct binder *b, const char *volume);
 /* Tells the index whether the volume counts as free before it is Available: its phase is the first one, and
  * no claim that was bound names it. So no claim is provisioned for, or told that nothing fits, because the
  * write of Available has yet to be made. */
@@ -79,21 +80,21 @@ void binder_expect(struct binder *b, const char *volume);
 void binder_remember(struct binder *b, struct binder_key claim, const char *volume);
 /* The same for a volume with a write in flight: it is held for the claim, which waits for that write, until
  * the claim is synced again. False when it is held for another or there is no memory. */
-bool binder_promise(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid);
+bool binder_assume(struct binder *b, struct binder_key claim, const char *volume, const char *claim_uid);
 /* Ends that hold. */
-void binder_end_promise(struct binder *b, struct binder_key claim);
+void binder_unassume(struct binder *b, struct binder_key claim);
 
 /* Until when the claim counts as new: see DECIDE_CLASS_WAIT_NS. */
 uint64_t binder_new_until_ns(const struct binder *b, const struct claim *c);
 
 /* What is remembered of a key beyond its objects. */
 struct key_state {
-    uint64_t told_ns;         /* when an event was last told … */
-    uint64_t told;            /* … and a hash of its words */
-    const char *offered;      /* the volume that a claim was to have; NULL: none. Owned. */
-    const char *promised_to;  /* the uid that it is held for until the next sync; NULL: not held. Owned. */
-    const char *failure;      /* why the last sync failed; NULL: it did not. Owned. */
-    const char *reclaimed;    /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
+    uint64_t event_at_ns;     /* when an event was last told … */
+    uint64_t event_hash;      /* … and a hash of its words */
+    char *offered;            /* the volume that a claim was to have; NULL: none. Owned. */
+    char *assumed_for;        /* the uid that it is held for until the next sync; NULL: not held. Owned. */
+    char *failure;            /* why the last sync failed; NULL: it did not. Owned. */
+    char *reclaimed;          /* the uid of a volume whose storage and object were deleted; NULL. Owned. */
     bool waits_for_operation; /* comes again when that is over */
     uint64_t new_until_ns;    /* of a claim whose class was not there when it came; 0 for others */
     char key[];
@@ -107,19 +108,19 @@ void binder_note_failure(struct binder *b, struct binder_key k, const char *word
 
 /* An event about an object that waits: again only when its words change, or after five minutes. True when it
  * was told. */
-bool binder_tell(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
-                 const char *reason, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+bool binder_record_event(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
+                         const char *reason, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 
 /* --- Writing (binder.c). A sync is one turn of a key: machinery/controller.h --- */
 
-/* A patch of a claim or volume as it was read, which this ends. Where the object is being written already
- * nothing is sent, and the key comes again when that write has ended: false. */
-bool binder_patch(struct sync *s, const struct object *o, const char *subresource, struct merge_patch *p,
-                  enum api_step step, sync_then_fn *then, const void *arg);
+/* A patch of a claim or volume as it was read, written by decide(what). Where the object is being written
+ * already nothing is sent, and the key comes again when that write has ended: false. */
+bool binder_patch(struct sync *s, const struct object *o, const char *subresource, api_decide_fn *decide,
+                  const void *what, enum api_step step, sync_then_fn *then, const void *arg);
 /* The cache of claims or volumes. */
 struct informer *binder_informer(const struct binder *b, const struct object *o);
 /* Why nothing is done for an object that is gone, for the log. */
-void binder_log_gone(struct binder_key k);
+void binder_log_deleted(struct binder_key k);
 
 /* --- Deciding --- */
 
@@ -138,13 +139,13 @@ void bind_steps(struct sync *s, const struct volume *v, const struct claim *c);
 enum sync_result bind_pair(struct sync *s, const struct volume *v, const struct claim *c);
 void unbind_volume(struct sync *s, const struct volume *v);
 /* The patch that unbind_volume() sends, but for its end. */
-void unbind_write(struct merge_patch *p, const struct volume *v, struct buf *out);
+api_decide_fn decide_unbind;
 
 /* status.c: each writes what differs, and nothing when nothing does; true when a write was begun. */
 bool set_volume_phase(struct sync *s, const struct volume *v, enum volume_phase phase, const char *message,
                       sync_then_fn *then, const void *arg);
 /* v NULL: a claim without a volume. */
-bool set_claim_status(struct sync *s, const struct claim *c, enum claim_phase phase, const struct volume *v,
+void set_claim_status(struct sync *s, const struct claim *c, enum claim_phase phase, const struct volume *v,
                       sync_then_fn *then, const void *arg);
 
 /* provision.c, reclaim.c */
@@ -153,7 +154,6 @@ void provision_claim(struct sync *s, const struct claim *c, const struct claim_d
 void reclaim_volume(struct sync *s, const struct volume *v);
 /* Its storage is being deleted, or is gone. */
 bool reclaim_has_begun(const struct binder *b, const struct volume *v);
-void binder_ops_free(struct binder *b);
 void provision_forget(struct binder *b, struct str key);
 
 #endif

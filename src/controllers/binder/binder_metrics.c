@@ -58,75 +58,47 @@ static double read_waiting(void *ctx)
     return (double)waiting_count(b->waiting);
 }
 
-static int add_families(struct binder_metrics *m, struct metrics *to, struct error *err)
-{
-    static const struct metric_desc seconds = {
-        "volume_operation_total_seconds",
-        "From the start of provisioning or deleting a volume to its end.",
-        METRIC_HISTOGRAM,
-        operation_labels,
-        seconds_bounds,
-        ARRAY_LEN(seconds_bounds),
-        0
-    };
-    static const struct metric_desc errors = { "volume_operation_errors_total",
-                                               "Tries of provisioning or deleting a volume that failed.",
-                                               METRIC_COUNTER,
-                                               operation_labels,
-                                               NULL,
-                                               0,
-                                               0 };
-    static const struct metric_desc errors_old = {
-        "volume_operation_total_errors",
-        "The same as volume_operation_errors_total, by its old name.",
-        METRIC_COUNTER,
-        operation_labels,
-        NULL,
-        0,
-        0
-    };
-    int r = metrics_share_family(to, &seconds, &m->seconds, err);
-
-    if (r == 0)
-        r = metrics_share_family(to, &errors, &m->errors, err);
-    if (r == 0)
-        r = metrics_share_family(to, &errors_old, &m->errors_old, err);
-    return r < 0 ? r : part_operation_seconds(to, &m->calls, err);
-}
-
 static const char *const kind_labels[] = { "plugin_name", "volume_mode", NULL };
 static const char *const volume_labels[] = { "storage_class", NULL };
 static const char *const claim_labels[] = { "namespace", "storage_class", "volume_attributes_class", NULL };
 
-static int add_objects(struct binder_metrics *m, struct metrics *to, struct error *err)
+static int add_families(struct binder_metrics *m, struct metrics *to, struct error *err)
 {
-    static const struct metric_desc descs[] = {
-        [OBJECTS_VOLUMES] = { .name = "pv_collector_total_pv_count",
-                              .help = "PersistentVolumes by plugin and volume mode.",
-                              .labels = kind_labels },
-        [OBJECTS_VOLUMES_BOUND] = { .name = "pv_collector_bound_pv_count",
-                                    .help = "PersistentVolumes in the phase Bound.",
-                                    .labels = volume_labels },
-        [OBJECTS_VOLUMES_UNBOUND] = { .name = "pv_collector_unbound_pv_count",
-                                      .help = "PersistentVolumes in any other phase.",
-                                      .labels = volume_labels },
-        [OBJECTS_CLAIMS_BOUND] = { .name = "pv_collector_bound_pvc_count",
-                                   .help = "PersistentVolumeClaims in the phase Bound.",
-                                   .labels = claim_labels },
-        [OBJECTS_CLAIMS_UNBOUND] = { .name = "pv_collector_unbound_pvc_count",
-                                     .help = "PersistentVolumeClaims in any other phase.",
-                                     .labels = claim_labels },
+    const struct {
+        struct metric_desc desc;
+        struct metric_family **ret;
+    } all[] = {
+        { { "volume_operation_total_seconds",
+            "Time from the start of provisioning or deleting a volume to its end.", METRIC_HISTOGRAM,
+            operation_labels, seconds_bounds, ARRAY_LEN(seconds_bounds), 0 },
+          &m->seconds },
+        { { "volume_operation_errors_total", "Failed attempts to provision or delete a volume.",
+            METRIC_COUNTER, operation_labels, NULL, 0, 0 },
+          &m->errors },
+        { { "volume_operation_total_errors", "Deprecated name of volume_operation_errors_total.",
+            METRIC_COUNTER, operation_labels, NULL, 0, 0 },
+          &m->errors_old },
+        { { "pv_collector_total_pv_count", "PersistentVolumes by plugin and volume mode.", METRIC_GAUGE,
+            kind_labels, NULL, 0, 0 },
+          &m->objects[OBJECTS_VOLUMES] },
+        { { "pv_collector_bound_pv_count", "PersistentVolumes in phase Bound.", METRIC_GAUGE, volume_labels,
+            NULL, 0, 0 },
+          &m->objects[OBJECTS_VOLUMES_BOUND] },
+        { { "pv_collector_unbound_pv_count", "PersistentVolumes in any other phase.", METRIC_GAUGE,
+            volume_labels, NULL, 0, 0 },
+          &m->objects[OBJECTS_VOLUMES_UNBOUND] },
+        { { "pv_collector_bound_pvc_count", "PersistentVolumeClaims in phase Bound.", METRIC_GAUGE,
+            claim_labels, NULL, 0, 0 },
+          &m->objects[OBJECTS_CLAIMS_BOUND] },
+        { { "pv_collector_unbound_pvc_count", "PersistentVolumeClaims in any other phase.", METRIC_GAUGE,
+            claim_labels, NULL, 0, 0 },
+          &m->objects[OBJECTS_CLAIMS_UNBOUND] },
     };
     int r = 0;
 
-    static_assert(ARRAY_LEN(descs) == OBJECTS_COUNT, "describe every family");
-    for (int i = 0; i < OBJECTS_COUNT && r == 0; i++) {
-        struct metric_desc desc = descs[i];
-
-        desc.type = METRIC_GAUGE;
-        r = metrics_share_family(to, &desc, &m->objects[i], err);
-    }
-    return r;
+    for (size_t i = 0; i < ARRAY_LEN(all) && r == 0; i++)
+        r = metrics_share_family(to, &all[i].desc, all[i].ret, err);
+    return r < 0 ? r : component_operation_seconds(to, &m->calls, err);
 }
 
 static int add_metrics(struct binder_metrics *m, struct metrics *to, struct error *err)
@@ -135,19 +107,20 @@ static int add_metrics(struct binder_metrics *m, struct metrics *to, struct erro
         struct metric_desc desc;
         struct metric **ret;
     } all[] = {
-        { { "berth_bind_seconds", "From a claim's creation to Bound.", METRIC_HISTOGRAM, NULL, bind_bounds,
-            ARRAY_LEN(bind_bounds), 0 },
+        { { "berth_bind_seconds", "Time from the creation of a claim to phase Bound.", METRIC_HISTOGRAM, NULL,
+            bind_bounds, ARRAY_LEN(bind_bounds), 0 },
           &m->bind },
-        { { "berth_match_seconds", "The search for a claim's volume.", METRIC_HISTOGRAM, NULL, match_bounds,
+        { { "berth_match_seconds", "Time to find a volume for a claim.", METRIC_HISTOGRAM, NULL, match_bounds,
             ARRAY_LEN(match_bounds), 0 },
           &m->match },
-        { { "berth_pending_claims", "Claims that wait for a volume.", METRIC_GAUGE, NULL, NULL, 0, 0 },
+        { { "berth_pending_claims", "Claims that are waiting for a volume.", METRIC_GAUGE, NULL, NULL, 0, 0 },
           &m->pending },
-        { { "retroactive_storageclass_total", "Claims that were to get the default class later.",
+        { { "retroactive_storageclass_total", "Attempts to assign the default class to an existing claim.",
             METRIC_COUNTER, NULL, NULL, 0, 0 },
           &m->retroactive },
-        { { "retroactive_storageclass_errors_total", "Of those, the ones that failed.", METRIC_COUNTER, NULL,
-            NULL, 0, 0 },
+        { { "retroactive_storageclass_errors_total",
+            "Failed attempts to assign the default class to an existing claim.", METRIC_COUNTER, NULL, NULL,
+            0, 0 },
           &m->retroactive_errors },
     };
     int r = 0;
@@ -175,8 +148,6 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
     for (int i = 0; i < LONG_COUNT; i++)
         map_init(&m->begun[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
     r = add_families(m, b->o.part.metrics, err);
-    if (r == 0)
-        r = add_objects(m, b->o.part.metrics, err);
     if (r == 0)
         r = add_metrics(m, b->o.part.metrics, err);
     if (r < 0) {
@@ -245,26 +216,22 @@ static const char *driver_of(const struct volume *v)
     return v->source.kind == SOURCE_CSI ? v->source.csi->driver : "";
 }
 
-/* The first that serves the source: as a label, "multiple plugins" would say less. */
-static const char *plugin_of(const struct binder *b, const struct volume *v)
-{
-    for (const struct volume_plugin *const *p = b->o.plugins; *p; p++)
-        if ((*p)->can_support(*p, &(struct volume_spec){ .volume = v }))
-            return (*p)->name;
-    return PLUGIN_UNKNOWN;
-}
-
 static void count_volume(struct binder_metrics *m, const struct volume *v, double by)
 {
     enum objects phase = v->phase == VOLUME_BOUND ? OBJECTS_VOLUMES_BOUND : OBJECTS_VOLUMES_UNBOUND;
-    const char *plugin = plugin_of(m->binder, v);
+    const char *plugin = NULL; /* the first that serves the source: "multiple plugins" would say less */
     char csi[METRIC_LABELS_BYTES_MAX];
 
+    for (const struct volume_plugin *const *p = m->binder->o.plugins; *p && !plugin; p++)
+        if ((*p)->can_support(*p, &(struct volume_spec){ .volume = v }))
+            plugin = (*p)->name;
     if (v->source.kind == SOURCE_CSI) {
         (void)snprintf(csi, sizeof csi, PLUGIN_CSI ":%s", driver_of(v));
         plugin = csi;
     }
-    metric_add(metric_of(m->objects[OBJECTS_VOLUMES], plugin, volume_mode_names[v->mode]), by);
+    metric_add(
+        metric_of(m->objects[OBJECTS_VOLUMES], plugin ? plugin : PLUGIN_UNKNOWN, volume_mode_names[v->mode]),
+        by);
     metric_add(metric_of(m->objects[phase], v->spec_class), by);
 }
 

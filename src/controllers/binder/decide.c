@@ -43,7 +43,7 @@ static const struct storage_class *class_named(const struct informer *classes, c
     return (const struct storage_class *)(const void *)informer_get(classes, "", name);
 }
 
-int decide_search(const struct binder_sight *s, const struct claim *c, struct match_options *ret,
+int decide_search(const struct binder_view *s, const struct claim *c, struct match_options *ret,
                   struct error *err)
 {
     const struct storage_class *k = c->class[0] ? class_named(s->classes, c->class) : NULL;
@@ -87,8 +87,7 @@ static int find_provisioner(const struct volume_plugin *const *plugins, const ch
 }
 
 /* A5: who makes it a volume. */
-static void decide_provisioner(const struct binder_sight *s, const struct claim *c,
-                               struct claim_decision *ret)
+static void decide_provisioner(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     const struct storage_class *k = class_named(s->classes, c->class);
 
@@ -112,7 +111,7 @@ static void decide_provisioner(const struct binder_sight *s, const struct claim 
 }
 
 /* A3 to A6: nothing fits. */
-static void decide_unmatched(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+static void decide_unmatched(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     ret->class = c->has_class ? NULL : decide_default_class(s->classes);
     if (ret->class)
@@ -126,7 +125,7 @@ static void decide_unmatched(const struct binder_sight *s, const struct claim *c
 }
 
 /* There is a volume that the claim takes once it waits for its class no more. */
-static bool has_match_later(const struct binder_sight *s, const struct claim *c)
+static bool has_match_later(const struct binder_view *s, const struct claim *c)
 {
     const struct volume *v = NULL;
     struct error ignored;
@@ -134,7 +133,7 @@ static bool has_match_later(const struct binder_sight *s, const struct claim *c)
     return s->match(s->ctx, c, &(struct match_options){ 0 }, &v, &ignored) == 0 && v;
 }
 
-static void decide_unbound(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+static void decide_unbound(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     if (decide_search(s, c, &ret->search, &ret->err) < 0)
         return;
@@ -187,7 +186,7 @@ static void decide_bound(const struct claim *c, struct claim_decision *ret)
         ret->step = ret->volume ? CLAIM_STEP_MISBOUND : CLAIM_STEP_LOST_VOLUME;
 }
 
-void decide_claim(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret)
+void decide_claim(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     const struct object *named = c->volume_name[0] ? informer_get(s->volumes, "", c->volume_name) : NULL;
 

@@ -20,7 +20,7 @@
 #define DECIDE_CLASS_WAIT_NS NS_PER_S
 
 /* What is looked at. */
-struct binder_sight {
+struct binder_view {
     const struct informer *volumes;
     const struct informer *classes;
     const struct volume_plugin *const *plugins; /* ends with NULL: those that provision here */
@@ -72,14 +72,14 @@ struct claim_decision {
     struct error err;
 };
 
-void decide_claim(const struct binder_sight *s, const struct claim *c, struct claim_decision *ret);
+void decide_claim(const struct binder_view *s, const struct claim *c, struct claim_decision *ret);
 
 /* The class that claims without one are given: the newest of the default ones, then by name; NULL. */
 const struct storage_class *decide_default_class(const struct informer *classes);
 
 /* How volumes are looked for: what the claim's class says of it, or its absence. Of the sight classes and
  * is_new are asked. -ERR_INVALID for a class that does not say when to bind. */
-int decide_search(const struct binder_sight *s, const struct claim *c, struct match_options *ret,
+int decide_search(const struct binder_view *s, const struct claim *c, struct match_options *ret,
                   struct error *err);
 
 /* The pod wants its claims and waits for a node: a claim that waits for its first consumer waits for it. */

@@ -20,64 +20,74 @@ static bool migration_differs(const struct object *o, const char *provisioner, c
     return is && is[0] != '\0';
 }
 
+/* What is to be changed. */
+struct migration {
+    bool is_migrating;
+    const char *driver; /* then: the annotation's value; NULL for none */
+    const char *add;    /* a finalizer; NULL */
+    const char *take;
+};
+
+static enum api_decision decide_migration(void *ctx, const struct object *now, struct buf *body,
+                                          struct error *err)
+{
+    const struct migration *m = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    if (m->add)
+        merge_patch_add_finalizer(&p, now, m->add);
+    else if (m->take)
+        merge_patch_remove_finalizer(&p, now, m->take);
+    if (m->is_migrating)
+        merge_patch_annotation(&p, ANN_MIGRATED_TO, m->driver);
+    return api_decision_of(merge_patch_end(&p, err));
+}
+
 bool migrate_claim(struct sync *s, const struct claim *c)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    const char *provisioner = object_annotation(&c->obj, ANN_PROVISIONER), *driver;
-    struct merge_patch p;
+    const char *provisioner = object_annotation(&c->obj, ANN_PROVISIONER);
+    struct migration m = { .is_migrating = true };
 
     if (!provisioner)
         provisioner = object_annotation(&c->obj, ANN_PROVISIONER_BETA);
-    if (!migration_differs(&c->obj, provisioner, &driver))
+    if (!migration_differs(&c->obj, provisioner, &m.driver))
         return false;
-    merge_patch_begin(&p, &body, &c->obj);
-    merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
-    (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_MIGRATE, NULL, NULL);
+    (void)binder_patch(s, &c->obj, NULL, decide_migration, &m, API_STEP_MIGRATE, NULL, NULL);
     return true;
 }
 
 /* What becomes of the volume's finalizers, one change at a time; both NULL: nothing. */
-static void finalizer_change(const struct binder *b, const struct volume *v, const char **ret_add,
-                             const char **ret_remove)
+static void finalizer_change(const struct binder *b, const struct volume *v, struct migration *m)
 {
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
     bool has = object_has_finalizer(&v->obj, FINALIZER_RECLAIM);
 
-    *ret_add = *ret_remove = NULL;
     if (!by)
         return;
     if (migration_driver(by)) {
-        *ret_remove = has ? FINALIZER_RECLAIM : NULL;
+        m->take = has ? FINALIZER_RECLAIM : NULL;
         return;
     }
     if (strncmp(by, "kubernetes.io/", 14) != 0)
         return;
     /* The server takes none for what is going, and what has been reclaimed needs none. */
     if (v->reclaim == RECLAIM_DELETE && !has && !v->obj.is_deleting && !reclaim_has_begun(b, v))
-        *ret_add = FINALIZER_RECLAIM;
+        m->add = FINALIZER_RECLAIM;
     else if ((v->reclaim == RECLAIM_RETAIN || v->reclaim == RECLAIM_RECYCLE) && has)
-        *ret_remove = FINALIZER_RECLAIM;
+        m->take = FINALIZER_RECLAIM;
     else if (object_has_finalizer(&v->obj, FINALIZER_EXTERNAL_RECLAIM))
-        *ret_remove = FINALIZER_EXTERNAL_RECLAIM;
+        m->take = FINALIZER_EXTERNAL_RECLAIM;
 }
 
 bool migrate_volume(struct sync *s, const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    const char *driver = NULL, *add, *take;
-    struct merge_patch p;
-    bool is_migrating = migration_differs(&v->obj, object_annotation(&v->obj, ANN_PROVISIONED_BY), &driver);
+    struct migration m = { 0 };
 
-    finalizer_change(s->ctx, v, &add, &take);
-    if (!is_migrating && !add && !take)
+    m.is_migrating = migration_differs(&v->obj, object_annotation(&v->obj, ANN_PROVISIONED_BY), &m.driver);
+    finalizer_change(s->ctx, v, &m);
+    if (!m.is_migrating && !m.add && !m.take)
         return false;
-    merge_patch_begin(&p, &body, &v->obj);
-    if (add)
-        merge_patch_add_finalizer(&p, &v->obj, add);
-    else if (take)
-        merge_patch_remove_finalizer(&p, &v->obj, take);
-    if (is_migrating)
-        merge_patch_annotation(&p, ANN_MIGRATED_TO, driver);
-    (void)binder_patch(s, &v->obj, NULL, &p, API_STEP_MIGRATE, NULL, NULL);
+    (void)binder_patch(s, &v->obj, NULL, decide_migration, &m, API_STEP_MIGRATE, NULL, NULL);
     return true;
 }

@@ -25,7 +25,7 @@ static void on_release(void *ctx)
     free(x);
 }
 
-static void on_cancel(void *ctx, struct operation *op)
+static void on_cancel(void *ctx, struct pending_operation *op)
 {
     struct error err;
 
@@ -34,7 +34,7 @@ static void on_cancel(void *ctx, struct operation *op)
 }
 
 void op_start(struct sync *s, const struct object *about, const char *name,
-              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op))
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct pending_operation *op))
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024), queue_key = BUF_INIT(1024);
     struct binder_op *x = calloc(1, sizeof *x);
@@ -45,7 +45,8 @@ void op_start(struct sync *s, const struct object *about, const char *name,
     struct error err;
 
     if (!x)
-        die("no memory for an operation of the binder: its claim or volume would never be processed again");
+        die_with_reason(
+            "no memory for an operation of the binder: its claim or volume would never be processed again");
     x->binder = b;
     x->plugin = plugin;
     x->about = object_ref(about);
@@ -69,20 +70,14 @@ void op_again(struct binder_op *x)
 
 void op_end(struct binder_op *x, int r, const struct error *err)
 {
+    assert(x->op && (r == 0 || err));
     if (r < 0)
         op_again(x);
     operation_end(x->op, r, err);
 }
 
-/* operations_free() has ended them all. */
-void binder_ops_free(struct binder *b)
-{
-    assert(TAILQ_EMPTY(&b->ops));
-    (void)b;
-}
-
 /* False when the volume must not be touched: then work.done is told. */
-static bool op_may_touch(struct binder_op *x)
+static bool op_check_guard(struct binder_op *x)
 {
     struct binder *b = x->binder;
     struct error err;
@@ -97,13 +92,13 @@ static bool op_may_touch(struct binder_op *x)
 
 void op_remove_storage(struct binder_op *x)
 {
-    if (op_may_touch(x))
+    if (op_check_guard(x))
         x->plugin->remove->remove(&x->binder->o.host, volume_of(x->fresh), &x->work);
 }
 
 void op_recycle_storage(struct binder_op *x)
 {
-    if (op_may_touch(x))
+    if (op_check_guard(x))
         x->plugin->recycle->recycle(&x->binder->o.host, volume_of(x->fresh), &x->work);
 }
 
@@ -112,17 +107,16 @@ void op_get_volume(struct binder_op *x, const char *name, api_done_fn *done)
     api_read(&x->write, &x->binder->api, KIND_VOLUME, "", name, done, x);
 }
 
-void op_patch(struct binder_op *x, const struct object *o, const char *subresource, struct merge_patch *p,
+void op_patch(struct binder_op *x, const struct object *o, const char *subresource, api_decide_fn *decide,
               api_done_fn *done)
 {
     struct api_write_options w = { .api = x->binder->api,
                                    .request = { .verb = CLIENT_PATCH, .subresource = subresource },
                                    .object = o,
+                                   .decide = decide,
                                    .informer = binder_informer(x->binder, o),
                                    .done = done,
                                    .ctx = x };
 
-    w.failed = merge_patch_finish(p);
-    w.body = buf_str(p->out);
     api_write_start(&x->write, &w);
 }

@@ -9,7 +9,7 @@
 struct binder_op {
     TAILQ_ENTRY(binder_op) link;
     struct binder *binder;
-    struct operation *op;
+    struct pending_operation *op;
     const struct volume_plugin *plugin;
     struct object *about; /* the claim or volume that it began with */
     struct object *class; /* of a provision */
@@ -27,7 +27,7 @@ struct binder_op {
 
 /* Begins one for the sync's object, unless it runs already or waits for its next try. */
 void op_start(struct sync *s, const struct object *about, const char *name,
-              const struct volume_plugin *plugin, void (*start)(void *ctx, struct operation *op));
+              const struct volume_plugin *plugin, void (*start)(void *ctx, struct pending_operation *op));
 /* When it has ended, however, the object is looked at again; after a failure it always is. */
 void op_again(struct binder_op *x);
 void op_end(struct binder_op *x, int r, const struct error *err);
@@ -40,8 +40,8 @@ void op_recycle_storage(struct binder_op *x);
 
 /* Requests: done with the op as ctx. */
 void op_get_volume(struct binder_op *x, const char *name, api_done_fn *done);
-/* A patch of a claim or volume as it was read, which this ends. */
-void op_patch(struct binder_op *x, const struct object *o, const char *subresource, struct merge_patch *p,
+/* A patch of a claim or volume as it was read; decide has the op as ctx, too. */
+void op_patch(struct binder_op *x, const struct object *o, const char *subresource, api_decide_fn *decide,
               api_done_fn *done);
 
 #endif

@@ -51,28 +51,35 @@ static void on_marked(void *ctx, enum api_outcome outcome, const struct client_a
     op_end(x, -ERR_IO, &err);
 }
 
+static enum api_decision decide_failed(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
+{
+    const struct binder_op *x = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    merge_patch_member(&p, "status");
+    json_out_object(body, NULL);
+    json_out_text(body, "phase", "Failed");
+    json_out_text(body, "message", buf_cstr(&x->body));
+    json_out_end_object(body);
+    return api_decision_of(merge_patch_end(&p, err));
+}
+
 /* The volume becomes Failed with these words, unless it is; then the operation ends with them. */
 static void op_fail_volume(struct binder_op *x, const char *reason, const struct error *why)
 {
-    _cleanup_(buf_done_p) struct buf patch = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const struct volume *v = binder_volume(x->binder, x->about->name);
-    struct merge_patch p;
 
     if (!v || v->phase == VOLUME_FAILED || strcmp(v->obj.uid, x->about->uid) != 0) {
         op_end(x, -(int)why->code, why);
         return;
     }
-    merge_patch_begin(&p, &patch, &v->obj);
-    merge_patch_member(&p, "status");
-    json_out_object(&patch, NULL);
-    json_out_text(&patch, "phase", "Failed");
-    json_out_text(&patch, "message", why->msg);
-    json_out_end_object(&patch);
     free(x->name);
     x->name = strdup(reason);
     buf_clear(&x->body);
     buf_add_cstr(&x->body, why->msg);
-    op_patch(x, &v->obj, "status", &p, on_marked);
+    op_patch(x, &v->obj, "status", decide_failed, on_marked);
 }
 
 /* --- Deleting --- */
@@ -86,7 +93,7 @@ static void note_reclaimed(struct binder_op *x)
     if (!v || strcmp(v->obj.uid, x->about->uid) != 0)
         return; /* gone already, and nothing to be known of it */
     s = binder_state(x->binder, volume_key(x->about->name));
-    free((void *)(uintptr_t)s->reclaimed);
+    free(s->reclaimed);
     s->reclaimed = strdup(x->about->uid);
 }
 
@@ -110,8 +117,8 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
 {
     struct binder_op *x = ctx;
 
-    if (!api_went_well(outcome)) {
-        log_error("volume not deleted, its storage is gone", LOG_STR("volume", x->about->name),
+    if (!api_write_succeeded(outcome)) {
+        log_error("cannot delete volume, its storage is already deleted", LOG_STR("volume", x->about->name),
                   LOG_ERR(&a->error));
         op_end(x, a->r, &a->error);
         return;
@@ -132,41 +139,46 @@ static void delete_object(struct binder_op *x)
     api_write_start(&x->write, &w);
 }
 
-static void unguard(struct binder_op *x, const struct object *volume);
+static void remove_reclaim_finalizer(struct binder_op *x, const struct object *volume);
 
-static void on_unguarded(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+static void on_finalizer_removed(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
     if (outcome == API_CONFLICT && a->object && ++x->tries <= CONFLICTS_MAX)
-        unguard(x, a->object); /* somebody touched it: no failure */
-    else if (api_went_well(outcome) || a->r == -ERR_NOT_FOUND)
+        remove_reclaim_finalizer(x, a->object); /* somebody touched it: no failure */
+    else if (api_write_succeeded(outcome) || a->r == -ERR_NOT_FOUND)
         delete_object(x);
     else
         op_fail_volume(x, "VolumeFailedDelete", &a->error);
 }
 
-/* The storage is gone: the finalizer that held the volume for it may go. */
-static void unguard(struct binder_op *x, const struct object *volume)
+static enum api_decision decide_reclaim_finalizer(void *ctx, const struct object *now, struct buf *body,
+                                                  struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     struct merge_patch p;
 
-    if (strcmp(volume->uid, x->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM)) {
-        delete_object(x);
-        return;
-    }
-    merge_patch_begin(&p, &body, volume);
-    merge_patch_remove_finalizer(&p, volume, FINALIZER_RECLAIM);
-    op_patch(x, volume, NULL, &p, on_unguarded);
+    (void)ctx;
+    merge_patch_begin(&p, body, now);
+    merge_patch_remove_finalizer(&p, now, FINALIZER_RECLAIM);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
-static void on_volume_again(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+/* The storage is gone: the finalizer that held the volume for it may go. */
+static void remove_reclaim_finalizer(struct binder_op *x, const struct object *volume)
+{
+    if (strcmp(volume->uid, x->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM))
+        delete_object(x);
+    else
+        op_patch(x, volume, NULL, decide_reclaim_finalizer, on_finalizer_removed);
+}
+
+static void on_volume_reread(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
 
     if (outcome == API_DONE)
-        unguard(x, a->object);
+        remove_reclaim_finalizer(x, a->object);
     else if (a->r == -ERR_NOT_FOUND)
         delete_object(x);
     else
@@ -182,7 +194,7 @@ static void on_removed(struct plugin_op *work, int r, const struct error *err)
                         loop_now_ns(b->o.part.loop) - x->began_ns, r < 0);
     if (r == 0) {
         log_info("storage of volume deleted", LOG_STR("volume", x->about->name));
-        op_get_volume(x, x->about->name, on_volume_again);
+        op_get_volume(x, x->about->name, on_volume_reread);
         return;
     }
     binder_metrics_failed(b->metrics, LONG_DELETE, str_of(x->about->name));
@@ -198,12 +210,12 @@ static void op_not_released(struct binder_op *x)
 {
     struct error err;
 
-    (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is not released any more", x->about->name);
+    (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is no longer released", x->about->name);
     op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
 }
 
 /* The last look before the storage goes: the volume as the server has it … */
-static void on_fresh(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+static void on_volume_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *x = ctx;
     const struct volume *v;
@@ -224,7 +236,7 @@ static void on_fresh(void *ctx, enum api_outcome outcome, const struct client_an
 }
 
 /* … and its claim: a cache that is behind is no proof that nobody has it. */
-static bool may_go_on(struct binder_op *x, const struct client_answer *a)
+static bool check_still_released(struct binder_op *x, const struct client_answer *a)
 {
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
 
@@ -244,14 +256,14 @@ static void on_claim_for_delete(void *ctx, enum api_outcome outcome, const struc
     struct binder_op *x = ctx;
 
     (void)outcome;
-    if (!may_go_on(x, a))
+    if (!check_still_released(x, a))
         return;
     x->began_ns = loop_now_ns(x->binder->o.part.loop);
     x->work.done = on_removed;
     op_remove_storage(x);
 }
 
-static void start_delete(void *ctx, struct operation *op)
+static void start_delete(void *ctx, struct pending_operation *op)
 {
     struct binder_op *x = ctx;
 
@@ -262,7 +274,7 @@ static void start_delete(void *ctx, struct operation *op)
         on_claim_for_delete(x, API_REFUSED, &(struct client_answer){ 0 });
         return;
     }
-    op_get_volume(x, x->about->name, on_fresh);
+    op_get_volume(x, x->about->name, on_volume_read);
 }
 
 /* Who is said to delete it: a plugin, or whoever its class names. */
@@ -318,17 +330,13 @@ static void on_freed(void *ctx, enum api_outcome outcome, const struct client_an
  * was emptied, but for what others wrote. */
 static void free_volume(struct binder_op *x, const struct object *volume)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
     const struct volume *v = volume_of(volume);
-    struct merge_patch p;
 
     if (strcmp(volume->uid, x->about->uid) != 0 || !v->claim.is_set ||
-        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0) {
+        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0)
         op_end(x, 0, NULL); /* another story: the next sync reads it */
-        return;
-    }
-    unbind_write(&p, v, &body);
-    op_patch(x, volume, NULL, &p, on_freed);
+    else
+        op_patch(x, volume, NULL, decide_unbind, on_freed);
 }
 
 static void on_recycled(struct plugin_op *work, int r, const struct error *err)
@@ -368,7 +376,7 @@ static void on_claim_for_recycle(void *ctx, enum api_outcome outcome, const stru
     struct error err;
 
     (void)outcome;
-    if (!may_go_on(x, a))
+    if (!check_still_released(x, a))
         return;
     users_of(x->binder, volume_of(x->fresh), &users);
     if (users.len) {
@@ -381,13 +389,13 @@ static void on_claim_for_recycle(void *ctx, enum api_outcome outcome, const stru
     MUTANT("binder-frees-without-emptying") ? on_recycled(&x->work, 0, &err) : op_recycle_storage(x);
 }
 
-static void start_recycle(void *ctx, struct operation *op)
+static void start_recycle(void *ctx, struct pending_operation *op)
 {
     struct binder_op *x = ctx;
 
     x->op = op;
     x->go_on = on_claim_for_recycle;
-    op_get_volume(x, x->about->name, on_fresh);
+    op_get_volume(x, x->about->name, on_volume_read);
 }
 
 static void reclaim_recycle(struct sync *s, const struct volume *v)

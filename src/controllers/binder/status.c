@@ -5,25 +5,37 @@
 
 #include "api/json_out.h"
 #include "base/log.h"
-#include "machinery/raw.h"
+#include "machinery/json_peek.h"
 
 /* --- Volumes --- */
+
+struct volume_status {
+    enum volume_phase phase;
+    const char *message;
+};
+
+static enum api_decision decide_volume_status(void *ctx, const struct object *now, struct buf *body,
+                                              struct error *err)
+{
+    const struct volume_status *x = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    merge_patch_member(&p, "status");
+    json_out_object(body, NULL);
+    json_out_text(body, "phase", volume_phase_name(x->phase));
+    json_out_text(body, "message", x->message[0] ? x->message : NULL);
+    json_out_end_object(body);
+    return api_decision_of(merge_patch_end(&p, err));
+}
 
 bool set_volume_phase(struct sync *s, const struct volume *v, enum volume_phase phase, const char *message,
                       sync_then_fn *then, const void *arg)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct merge_patch p;
+    struct volume_status status = { phase, message };
 
-    if (v->phase == phase)
-        return false;
-    merge_patch_begin(&p, &body, &v->obj);
-    merge_patch_member(&p, "status");
-    json_out_object(&body, NULL);
-    json_out_text(&body, "phase", volume_phase_name(phase));
-    json_out_text(&body, "message", message[0] ? message : NULL);
-    json_out_end_object(&body);
-    return binder_patch(s, &v->obj, "status", &p, API_STEP_VOLUME_STATUS, then, arg);
+    return v->phase != phase && binder_patch(s, &v->obj, "status", decide_volume_status, &status,
+                                             API_STEP_VOLUME_STATUS, then, arg);
 }
 
 /* --- Claims --- */
@@ -47,9 +59,9 @@ static int read_both(struct binder *b, const struct claim *c, const struct volum
 
     json_clear(&b->doc);
     *ret = (struct both){ .d = &b->doc };
-    r = read_part(ret->d, raw_get(c->obj.text, "status"), &ret->claim_status, err);
+    r = read_part(ret->d, json_peek(c->obj.text, "status"), &ret->claim_status, err);
     if (r == 0 && v)
-        r = read_part(ret->d, raw_get(v->obj.text, "spec"), &ret->volume_spec, err);
+        r = read_part(ret->d, json_peek(v->obj.text, "spec"), &ret->volume_spec, err);
     return r;
 }
 
@@ -125,7 +137,7 @@ static int put_capacity(struct buf *out, const struct both *x, const struct clai
     if (before) {
         if (quantity_parse(str_of(before), &size, &ignored) < 0)
             size = v->capacity;
-        volume_write_capacity(out, &size);
+        json_out_storage(out, "capacity", &size);
     } else if (!c->has_capacity || quantity_cmp(&c->capacity, &v->capacity) != 0) {
         put_capacity_map(out, x);
     }
@@ -147,21 +159,27 @@ static int put_with_volume(struct buf *out, const struct both *x, enum claim_pha
     return r;
 }
 
-static int write_claim_status(struct binder *b, const struct claim *c, enum claim_phase phase,
-                              const struct volume *v, struct buf *out, bool *ret_differs, struct error *err)
+struct claim_status {
+    struct binder *binder;
+    enum claim_phase phase;
+    const struct volume *volume; /* NULL: none */
+};
+
+static int write_claim_status(const struct claim_status *s, const struct claim *c, struct buf *out,
+                              bool *ret_differs, struct error *err)
 {
     struct both x;
     size_t empty;
-    int r = read_both(b, c, v, &x, err);
+    int r = read_both(s->binder, c, s->volume, &x, err);
 
     if (r < 0)
         return r;
     json_out_object(out, NULL);
     empty = out->len;
-    if (c->phase != phase)
-        json_out_text(out, "phase", claim_phase_name(phase));
-    if (v) {
-        r = put_with_volume(out, &x, phase, c, v, err);
+    if (c->phase != s->phase)
+        json_out_text(out, "phase", claim_phase_name(s->phase));
+    if (s->volume) {
+        r = put_with_volume(out, &x, s->phase, c, s->volume, err);
     } else {
         clear_member(out, &x, "accessModes");
         clear_member(out, &x, "capacity");
@@ -172,32 +190,40 @@ static int write_claim_status(struct binder *b, const struct claim *c, enum clai
     return r;
 }
 
-/* Of a claim that stays in its phase only the modes follow the volume's. Texts that differ may still mean the
+static enum api_decision decide_claim_status(void *ctx, const struct object *now, struct buf *body,
+                                             struct error *err)
+{
+    bool differs = false;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    merge_patch_member(&p, "status");
+    if (write_claim_status(ctx, claim_of(now), body, &differs, err) < 0)
+        return API_REFUSE;
+    return differs ? api_decision_of(merge_patch_end(&p, err)) : API_AS_IT_IS;
+}
+
+/* Of most claims at most times, and nothing has to be parsed for it. Of a claim that stays in its phase only
+ * the modes follow the volume's; one without a volume has none of these. Texts that differ may still mean the
  * same; equal ones do. */
 static bool is_written(const struct claim *c, enum claim_phase phase, const struct volume *v)
 {
-    return v && c->phase == phase &&
-           str_eq(raw_get(c->obj.text, "status", "accessModes"), raw_get(v->obj.text, "spec", "accessModes"));
+    struct str text = c->obj.text, modes = json_peek(text, "status", "accessModes");
+
+    if (c->phase != phase)
+        return false;
+    if (v)
+        return str_eq(modes, json_peek(v->obj.text, "spec", "accessModes"));
+    return modes.len == 0 && json_peek(text, "status", "capacity").len == 0 &&
+           json_peek(text, "status", "currentVolumeAttributesClassName").len == 0;
 }
 
-bool set_claim_status(struct sync *s, const struct claim *c, enum claim_phase phase, const struct volume *v,
+void set_claim_status(struct sync *s, const struct claim *c, enum claim_phase phase, const struct volume *v,
                       sync_then_fn *then, const void *arg)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct binder *b = s->ctx;
-    struct merge_patch p;
-    struct error err;
-    bool differs = false;
+    struct claim_status status = { s->ctx, phase, v };
 
-    if (is_written(c, phase, v))
-        return false; /* of most claims at most times, and nothing had to be parsed for it */
-    merge_patch_begin(&p, &body, &c->obj);
-    merge_patch_member(&p, "status");
-    if (write_claim_status(b, c, phase, v, &body, &differs, &err) < 0) {
-        log_error("claim status", LOG_STR("namespace", c->obj.ns), LOG_STR("claim", c->obj.name),
-                  LOG_ERR(&err));
-        sync_fail(s);
-        return false;
-    }
-    return differs && binder_patch(s, &c->obj, "status", &p, API_STEP_CLAIM_STATUS, then, arg);
+    if (!is_written(c, phase, v))
+        (void)binder_patch(s, &c->obj, "status", decide_claim_status, &status, API_STEP_CLAIM_STATUS, then,
+                           arg);
 }

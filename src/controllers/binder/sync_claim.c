@@ -17,7 +17,7 @@ static struct binder_key key_of(struct sync *s)
     return (struct binder_key){ BINDER_CLAIMS, str_of(s->key) };
 }
 
-static void tell_waits_for_pods(struct sync *s, const struct claim *c)
+static void report_waiting_for_pods(struct sync *s, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf names = BUF_INIT(4096);
     struct binder *b = s->ctx;
@@ -30,11 +30,11 @@ static void tell_waits_for_pods(struct sync *s, const struct claim *c)
         if (decide_is_waiting_pod(pod_of(o)))
             buf_addf(&names, "%s%s", count++ ? "," : "", o->name);
     if (count == 0)
-        binder_tell(b, key_of(s), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
-                    "waiting for first consumer to be created before binding");
+        binder_record_event(b, key_of(s), &c->obj, EVENT_NORMAL, "WaitForFirstConsumer",
+                            "waiting for first consumer to be created before binding");
     else
-        binder_tell(b, key_of(s), &c->obj, EVENT_NORMAL, "WaitForPodScheduled",
-                    "waiting for pod%s %s to be scheduled", count > 1 ? "s" : "", buf_cstr(&names));
+        binder_record_event(b, key_of(s), &c->obj, EVENT_NORMAL, "WaitForPodScheduled",
+                            "waiting for pod%s %s to be scheduled", count > 1 ? "s" : "", buf_cstr(&names));
 }
 
 /* --- The default class --- */
@@ -45,20 +45,26 @@ static void on_class_set(const struct sync_request *x, enum api_outcome outcome,
     struct binder *b = x->sync->ctx;
 
     (void)a;
-    binder_metrics_retroactive(b->metrics, !api_went_well(outcome));
+    binder_metrics_retroactive(b->metrics, !api_write_succeeded(outcome));
+}
+
+static enum api_decision decide_class(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
+{
+    const struct storage_class *k = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, body, now);
+    merge_patch_member(&p, "spec");
+    json_out_object(body, NULL);
+    json_out_text(body, "storageClassName", k->obj.name);
+    json_out_end_object(body);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 static void set_class(struct sync *s, const struct claim *c, const struct storage_class *k)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(BINDER_BODY_BYTES_MAX);
-    struct merge_patch p;
-
-    merge_patch_begin(&p, &body, &c->obj);
-    merge_patch_member(&p, "spec");
-    json_out_object(&body, NULL);
-    json_out_text(&body, "storageClassName", k->obj.name);
-    json_out_end_object(&body);
-    (void)binder_patch(s, &c->obj, NULL, &p, API_STEP_CLAIM_CLASS, on_class_set, NULL);
+    (void)binder_patch(s, &c->obj, NULL, decide_class, k, API_STEP_CLAIM_CLASS, on_class_set, NULL);
 }
 
 /* --- Without a volume's name --- */
@@ -71,7 +77,7 @@ static enum wants wants_of(const struct match_options *search)
 }
 
 /* It comes again when volumes with node affinity are its too. Its class wakes it before that. */
-static void come_when_old(struct sync *s, const struct claim *c)
+static void requeue_when_old(struct sync *s, const struct claim *c)
 {
     struct binder *b = s->ctx;
     uint64_t now_ns = loop_now_ns(b->o.part.loop), until_ns = binder_new_until_ns(b, c);
@@ -87,16 +93,16 @@ static enum sync_result sync_unmatched(struct sync *s, const struct claim *c, co
 
     waiting_put(b->waiting, c, wants_of(&d->search));
     if (d->search.awaits_class)
-        come_when_old(s, c);
+        requeue_when_old(s, c);
     if (d->step == CLAIM_STEP_SET_CLASS) {
         set_class(s, c, d->class);
     } else if (d->step == CLAIM_STEP_AWAIT_POD) {
-        tell_waits_for_pods(s, c);
-        (void)set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
+        report_waiting_for_pods(s, c);
+        set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
     } else if (d->step == CLAIM_STEP_NO_CLASS) {
-        binder_tell(b, key_of(s), &c->obj, EVENT_NORMAL, "FailedBinding",
-                    "no persistent volumes available for this claim and no storage class is set");
-        (void)set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
+        binder_record_event(b, key_of(s), &c->obj, EVENT_NORMAL, "FailedBinding",
+                            "no persistent volumes available for this claim and no storage class is set");
+        set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
     } else if (d->step != CLAIM_STEP_AWAIT_CLASS) {
         provision_claim(s, c, d);
     }
@@ -108,11 +114,11 @@ static enum sync_result sync_unmatched(struct sync *s, const struct claim *c, co
 static void pass_on_offer(struct binder *b, struct binder_key k, const struct volume *taken)
 {
     struct key_state *state = binder_find_state(b, k);
-    const char *offered = state ? TAKE(state->offered) : NULL;
+    char *offered = state ? TAKE(state->offered) : NULL;
 
     if (offered && (!taken || strcmp(taken->obj.name, offered) != 0))
         binder_offer(b, offered);
-    free((void *)(uintptr_t)offered);
+    free(offered);
 }
 
 static enum sync_result sync_unbound(struct sync *s, const struct claim *c, const struct claim_decision *d)
@@ -128,7 +134,7 @@ static enum sync_result sync_unbound(struct sync *s, const struct claim *c, cons
         return bind_pair(s, d->volume, c);
     if (d->step != CLAIM_STEP_FAIL)
         return sync_unmatched(s, c, d);
-    log_error("claim not synced", LOG_STR("claim", s->key), LOG_ERR(&d->err));
+    log_error("claim sync failed", LOG_STR("claim", s->key), LOG_ERR(&d->err));
     binder_note_failure(b, key_of(s), d->err.msg);
     sync_fail(s);
     return sync_end(s);
@@ -138,7 +144,7 @@ static enum sync_result sync_unbound(struct sync *s, const struct claim *c, cons
 
 static void stay_pending(struct sync *s, const struct claim *c)
 {
-    (void)set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
+    set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
 }
 
 /* B5, B6: the named volume is another claim's. */
@@ -147,8 +153,8 @@ static void sync_refused(struct sync *s, const struct claim *c, const struct vol
     struct binder *b = s->ctx;
     struct error err;
 
-    binder_tell(b, key_of(s), &c->obj, EVENT_WARNING, "FailedBinding",
-                "volume \"%s\" already bound to a different claim.", v->obj.name);
+    binder_record_event(b, key_of(s), &c->obj, EVENT_WARNING, "FailedBinding",
+                        "volume \"%s\" already bound to a different claim.", v->obj.name);
     if (!object_annotation(&c->obj, ANN_BOUND_BY_CONTROLLER)) {
         stay_pending(s, c);
         return;
@@ -156,21 +162,23 @@ static void sync_refused(struct sync *s, const struct claim *c, const struct vol
     (void)error_set(&err, ERR_CONFLICT,
                     "invalid binding of claim \"%s\" to volume \"%s\": volume already claimed by \"%s/%s\"",
                     s->key, v->obj.name, v->claim.ns, v->claim.name);
-    log_error("should never happen", LOG_STR("claim", s->key), LOG_ERR(&err));
+    log_error("claim bound by this controller to volume of another claim", LOG_STR("claim", s->key),
+              LOG_ERR(&err));
     sync_fail(s);
 }
 
-static void tell_mismatch(struct sync *s, const struct claim *c, const struct volume *v, enum reject why)
+static void report_mismatch(struct sync *s, const struct claim *c, const struct volume *v, enum reject why)
 {
     struct binder *b = s->ctx;
 
     if (why == REJECT_DELETING)
-        binder_tell(b, key_of(s), &c->obj, EVENT_WARNING, "VolumeMismatch",
-                    "Cannot bind to requested volume \"%s\": the volume is marked for deletion \"%s\"",
-                    v->obj.name, v->obj.name);
+        binder_record_event(
+            b, key_of(s), &c->obj, EVENT_WARNING, "VolumeMismatch",
+            "Cannot bind to requested volume \"%s\": the volume is marked for deletion \"%s\"", v->obj.name,
+            v->obj.name);
     else
-        binder_tell(b, key_of(s), &c->obj, EVENT_WARNING, "VolumeMismatch",
-                    "Cannot bind to requested volume \"%s\": %s", v->obj.name, match_named_text(why));
+        binder_record_event(b, key_of(s), &c->obj, EVENT_WARNING, "VolumeMismatch",
+                            "Cannot bind to requested volume \"%s\": %s", v->obj.name, match_named_text(why));
 }
 
 static enum sync_result sync_named(struct sync *s, const struct claim *c, const struct claim_decision *d)
@@ -182,7 +190,7 @@ static enum sync_result sync_named(struct sync *s, const struct claim *c, const 
         return sync_end(s);
     }
     if (d->step == CLAIM_STEP_MISMATCH)
-        tell_mismatch(s, c, d->volume, d->reject);
+        report_mismatch(s, c, d->volume, d->reject);
     stay_pending(s, c);
     return sync_end(s);
 }
@@ -213,10 +221,10 @@ static void on_lost(const struct sync_request *x, enum api_outcome outcome, cons
         recorder_event(b->recorder, a->object, EVENT_WARNING, loss->reason, "%s", loss->message);
 }
 
-static void lose(struct sync *s, const struct claim *c, const struct loss *why)
+static void set_claim_lost(struct sync *s, const struct claim *c, const struct loss *why)
 {
     if (c->phase != CLAIM_LOST)
-        (void)set_claim_status(s, c, CLAIM_LOST, NULL, on_lost, why);
+        set_claim_status(s, c, CLAIM_LOST, NULL, on_lost, why);
 }
 
 /* The server has been asked for the volume: what it says counts. */
@@ -237,7 +245,7 @@ static void on_volume(const struct sync_request *x, enum api_outcome outcome, co
     if (decide_has_volume(c, v))
         bind_steps(x->sync, v, c);
     else
-        lose(x->sync, c, v ? &misbound : &lost_volume);
+        set_claim_lost(x->sync, c, v ? &misbound : &lost_volume);
 }
 
 /* C2 to C5. Only the server's word makes a claim Lost, or undoes that: a cache that is behind would cry out
@@ -247,13 +255,13 @@ static enum sync_result sync_bound(struct sync *s, const struct claim *c, const 
     bool is_lost = c->phase == CLAIM_LOST, has_volume = d->step == CLAIM_STEP_BIND;
 
     if (d->step == CLAIM_STEP_LOST_REFERENCE)
-        lose(s, c, &lost_reference);
+        set_claim_lost(s, c, &lost_reference);
     else if (has_volume && (!is_lost || !d->volume->claim.is_set))
         return bind_pair(s, d->volume, c); /* as a rule there is nothing to write */
     else if (has_volume && is_lost && MUTANT("binder-cries-lost"))
         bind_steps(s, d->volume, c);
     else if (has_volume == is_lost && MUTANT("binder-cries-lost"))
-        lose(s, c, d->volume ? &misbound : &lost_volume);
+        set_claim_lost(s, c, d->volume ? &misbound : &lost_volume);
     else if (has_volume == is_lost)
         sync_read(s, KIND_VOLUME, "", c->volume_name, &c->obj, on_volume);
     return sync_end(s);
@@ -275,17 +283,17 @@ static int find_volume(void *ctx, const struct claim *c, const struct match_opti
 enum sync_result sync_claim(struct binder *b, struct str key)
 {
     const struct object *o = informer_get_key(b->claims, key);
-    struct binder_sight sight = binder_sight(b);
+    struct binder_view sight = binder_view(b);
     struct binder_key k = { BINDER_CLAIMS, key };
     struct claim_decision d;
     const struct claim *c;
     struct sync *s;
 
     if (!o) {
-        binder_end_promise(b, k);
+        binder_unassume(b, k);
         pass_on_offer(b, k, NULL);
         binder_forget(b, k);
-        binder_log_gone(k);
+        binder_log_deleted(k);
         return SYNC_DONE;
     }
     c = claim_of(o);
@@ -293,7 +301,7 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     if (migrate_claim(s, c))
         return sync_end(s);
     sight.match = find_volume;
-    binder_end_promise(b, k); /* by the same rules as any other volume, and nobody comes in between */
+    binder_unassume(b, k); /* by the same rules as any other volume, and nobody comes in between */
     decide_claim(&sight, c, &d);
     s->rest = d.step == CLAIM_STEP_MISMATCH ? reject_names[d.reject] : claim_step_names[d.step];
     if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)

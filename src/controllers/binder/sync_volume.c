@@ -9,7 +9,7 @@
 /* How long a volume that nobody has waits for claims that are in the queue. */
 #define CLAIMS_FIRST_NS (20 * NS_PER_MS)
 
-static bool is_let_go(const struct volume *v)
+static bool is_released(const struct volume *v)
 {
     return v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED;
 }
@@ -46,7 +46,7 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
 {
     struct binder *b = s->ctx;
     const struct claim *c = v->claim.is_set ? binder_claim(b, v->claim.ns, v->claim.name) : NULL;
-    struct binder_sight sight = binder_sight(b);
+    struct binder_view sight = binder_view(b);
     const struct volume *match = NULL;
     struct match_options search;
     struct error err;
@@ -54,7 +54,7 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
     s->rest = volume_rest_names[v->claim.is_set ? VOLUME_REST_KEPT : VOLUME_REST_FREE];
     if (v->phase == VOLUME_AVAILABLE)
         return;
-    if (!v->claim.is_set && binder_is_missed(b, v->obj.name)) {
+    if (!v->claim.is_set && binder_has_bound_claim(b, v->obj.name)) {
         s->rest = volume_rest_names[VOLUME_REST_MISSED];
         return;
     }
@@ -77,16 +77,16 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
 }
 
 /* V5, V8a: its claim is gone, or has another. What has been let go already is reclaimed. */
-static void release(struct sync *s, const struct volume *v)
+static void release_volume(struct sync *s, const struct volume *v)
 {
-    if (!is_let_go(v))
+    if (!is_released(v))
         (void)set_volume_phase(s, v, VOLUME_RELEASED, "", NULL, NULL);
     else
         reclaim_volume(s, v);
 }
 
 /* V6: the claim is there and has no volume yet. */
-static void wake_claim(struct sync *s, const struct volume *v, const struct claim *c)
+static void requeue_claim(struct sync *s, const struct volume *v, const struct claim *c)
 {
     struct binder *b = s->ctx;
 
@@ -96,10 +96,10 @@ static void wake_claim(struct sync *s, const struct volume *v, const struct clai
         return;
     }
     s->rest = reject_names[REJECT_VOLUME_MODE];
-    if (!binder_tell(b, volume_key(v->obj.name), &v->obj, EVENT_WARNING, "VolumeMismatch",
-                     "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to "
-                     "incompatible volumeMode.",
-                     c->obj.name))
+    if (!binder_record_event(b, volume_key(v->obj.name), &v->obj, EVENT_WARNING, "VolumeMismatch",
+                             "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to "
+                             "incompatible volumeMode.",
+                             c->obj.name))
         return; /* both have been told before */
     recorder_event(
         b->recorder, &c->obj, EVENT_WARNING, "VolumeMismatch",
@@ -109,10 +109,10 @@ static void wake_claim(struct sync *s, const struct volume *v, const struct clai
 }
 
 /* V8: the claim has another volume. */
-static void sync_jilted(struct sync *s, const struct volume *v)
+static void sync_claim_bound_elsewhere(struct sync *s, const struct volume *v)
 {
     if (object_annotation(&v->obj, ANN_PROVISIONED_BY) && v->reclaim == RECLAIM_DELETE)
-        release(s, v);
+        release_volume(s, v);
     else
         unbind_volume(s, v);
 }
@@ -122,21 +122,21 @@ static void sync_claimed(struct sync *s, const struct volume *v, const struct cl
 {
     s->rest = volume_rest_names[VOLUME_REST_BOUND];
     if (!c)
-        release(s, v);
+        release_volume(s, v);
     else if (c->volume_name[0] == '\0')
-        wake_claim(s, v, c);
+        requeue_claim(s, v, c);
     else if (strcmp(c->volume_name, v->obj.name) == 0)
         (void)set_volume_phase(s, v, VOLUME_BOUND, "", NULL, NULL);
     else
-        sync_jilted(s, v);
+        sync_claim_bound_elsewhere(s, v);
 }
 
 /* A volume that was let go is its claim's after all: kept for it anew, or let go by somebody who was wrong.
  * Only the server's word undoes a release: where a cache is behind, two binders would take turns for ever. */
-static void take_back(struct sync *s, const struct volume *v, const struct claim *c)
+static void rebind_volume(struct sync *s, const struct volume *v, const struct claim *c)
 {
     if (c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0)
-        sync_jilted(s, v);
+        sync_claim_bound_elsewhere(s, v);
     else
         (void)set_volume_phase(s, v, VOLUME_BOUND, "", NULL, NULL);
 }
@@ -152,8 +152,8 @@ static void on_claim(const struct sync_request *x, enum api_outcome outcome, con
         return; /* no proof of anything */
     if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, x->about->uid) != 0)
         return; /* it is another story by now; its event brings it back */
-    if (c && is_claim(c, v) && is_let_go(v))
-        take_back(x->sync, v, c);
+    if (c && is_claim(c, v) && is_released(v))
+        rebind_volume(x->sync, v, c);
     else
         sync_claimed(x->sync, v, c && is_claim(c, v) ? c : NULL);
 }
@@ -168,7 +168,7 @@ enum sync_result sync_volume(struct binder *b, struct str key)
 
     if (!o) {
         binder_forget(b, k);
-        binder_log_gone(k);
+        binder_log_deleted(k);
         return SYNC_DONE;
     }
     v = volume_of(o);
@@ -180,9 +180,9 @@ enum sync_result sync_volume(struct binder *b, struct str key)
         return sync_end(s);
     }
     c = binder_claim(b, v->claim.ns, v->claim.name);
-    if (c && is_claim(c, v) && !is_let_go(v))
+    if (c && is_claim(c, v) && !is_released(v))
         sync_claimed(s, v, c);
-    else if ((is_let_go(v) && !(c && is_claim(c, v))) || MUTANT("binder-releases-unasked"))
+    else if ((is_released(v) && !(c && is_claim(c, v))) || MUTANT("binder-releases-unasked"))
         sync_claimed(s, v, NULL);
     else
         sync_read(s, KIND_CLAIM, v->claim.ns, v->claim.name, &v->obj, on_claim);

@@ -1,5 +1,6 @@
 #include "controllers/binder/waiting.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct bucket_of_claims {
     char *key;
 };
 
-struct waiting {
+struct waiting_claims {
     struct map waiters; /* by claim key */
     struct map buckets;
     struct omap by_key;
@@ -35,7 +36,7 @@ static char *must_print(const char *a, char sep, const char *b)
     char *text = NULL;
 
     if (asprintf(&text, "%s%c%s", a, sep, b) < 0)
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
     return text;
 }
 
@@ -44,7 +45,7 @@ static char *bucket_key(const char *class, unsigned mode, const char *attributes
     char *text = NULL;
 
     if (asprintf(&text, "%s\n%u\n%s\n%u", class, mode, attributes_class, (unsigned)wants) < 0)
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
     return text;
 }
 
@@ -65,9 +66,9 @@ static int cmp_key(void *ctx, const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err)
+int waiting_new(struct hash_seed seed, struct waiting_claims **ret, struct error *err)
 {
-    struct waiting *w = calloc(1, sizeof *w);
+    struct waiting_claims *w = calloc(1, sizeof *w);
 
     if (!w)
         return error_no_memory(err);
@@ -84,13 +85,16 @@ static uint64_t request_rank(const struct waiter *x)
 }
 
 /* No volume wakes it any more. */
-static void waiter_leave_bucket(struct waiting *w, struct waiter *x)
+static void waiter_leave_bucket(struct waiting_claims *w, struct waiter *x)
 {
     struct bucket_of_claims *k = TAKE(x->bucket);
 
+    void *removed = k ? omap_remove(&k->by_request, request_rank(x), x) : NULL;
+
     if (!k)
         return;
-    (void)omap_remove(&k->by_request, request_rank(x), x);
+    assert(removed == x);
+    (void)removed;
     if (k->by_request.count > 0)
         return;
     (void)map_remove(&w->buckets, str_of(k->key));
@@ -99,7 +103,7 @@ static void waiter_leave_bucket(struct waiting *w, struct waiter *x)
     free(k);
 }
 
-static void waiter_free(struct waiting *w, struct waiter *x)
+static void waiter_free(struct waiting_claims *w, struct waiter *x)
 {
     (void)map_remove(&w->waiters, str_of(x->key));
     (void)omap_remove(&w->by_key, 0, x);
@@ -109,7 +113,7 @@ static void waiter_free(struct waiting *w, struct waiter *x)
     free(x);
 }
 
-struct waiting *waiting_free(struct waiting *w)
+struct waiting_claims *waiting_free(struct waiting_claims *w)
 {
     struct omap_cursor at;
     struct waiter *x;
@@ -125,7 +129,7 @@ struct waiting *waiting_free(struct waiting *w)
     return NULL;
 }
 
-static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim *c, enum wants wants)
+static struct bucket_of_claims *bucket_for(struct waiting_claims *w, const struct claim *c, enum wants wants)
 {
     char *key = bucket_key(c->class, c->mode, c->attributes_class, wants);
     struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
@@ -136,31 +140,31 @@ static struct bucket_of_claims *bucket_for(struct waiting *w, const struct claim
     }
     k = calloc(1, sizeof *k);
     if (!k)
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
     k->key = key;
     omap_init(&k->by_request, (struct omap_order){ cmp_request, cmp_request, NULL });
     if (map_put(&w->buckets, str_of(k->key), k, NULL) < 0)
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
     return k;
 }
 
-void waiting_put(struct waiting *w, const struct claim *c, enum wants wants)
+void waiting_put(struct waiting_claims *w, const struct claim *c, enum wants wants)
 {
     struct waiter *x;
 
     waiting_remove(w, c->obj.ns, c->obj.name);
     x = calloc(1, sizeof *x);
     if (!x)
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
     x->claim = claim_of(object_ref(&c->obj));
     x->key = must_print(c->obj.ns, '/', c->obj.name);
     x->bucket = wants != WANTS_NO_VOLUME ? bucket_for(w, c, wants) : NULL;
     if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
         (x->bucket && omap_insert(&x->bucket->by_request, request_rank(x), x) < 0))
-        die(NO_MEMORY_FOR_CLAIM);
+        die_with_reason(NO_MEMORY_FOR_CLAIM);
 }
 
-void waiting_remove(struct waiting *w, const char *ns, const char *name)
+void waiting_remove(struct waiting_claims *w, const char *ns, const char *name)
 {
     char *key = must_print(ns, '/', name);
     struct waiter *x = map_get(&w->waiters, str_of(key));
@@ -170,7 +174,7 @@ void waiting_remove(struct waiting *w, const char *ns, const char *name)
         waiter_free(w, x);
 }
 
-size_t waiting_count(const struct waiting *w)
+size_t waiting_count(const struct waiting_claims *w)
 {
     return w->waiters.count;
 }
@@ -187,7 +191,7 @@ static struct waiter *last_within(const struct bucket_of_claims *k, const struct
     return omap_prev(at);
 }
 
-static const struct claim *wake_one(struct waiting *w, const struct volume *v, enum wants wants)
+static const struct claim *wake_one(struct waiting_claims *w, const struct volume *v, enum wants wants)
 {
     char *key = bucket_key(v->class, v->mode, v->attributes_class, wants);
     const struct bucket_of_claims *k = map_get(&w->buckets, str_of(key));
@@ -206,14 +210,49 @@ static const struct claim *wake_one(struct waiting *w, const struct volume *v, e
     return NULL;
 }
 
-const struct claim *waiting_wake(struct waiting *w, const struct volume *v)
+const struct claim *waiting_wake(struct waiting_claims *w, const struct volume *v)
 {
     const struct claim *c = wake_one(w, v, WANTS_ANY);
 
     return c || v->affinity ? c : wake_one(w, v, WANTS_UNPINNED);
 }
 
-void waiting_each_of_class(const struct waiting *w, const char *class, waiting_fn *fn, void *ctx)
+/* --- Invariant check --- */
+
+static const char *bucket_check(const struct waiting_claims *w, const struct bucket_of_claims *k)
+{
+    struct omap_cursor at;
+
+    if (map_get(&w->buckets, str_of(k->key)) != k || k->by_request.count == 0)
+        return "waiting claims are in a bucket that does not exist";
+    for (const struct waiter *x = omap_first(&k->by_request, &at); x; x = omap_next(&at))
+        if (x->bucket != k || map_get(&w->waiters, str_of(x->key)) != x)
+            return "a bucket lists a waiting claim of another bucket";
+    return NULL;
+}
+
+const char *waiting_check(const struct waiting_claims *w)
+{
+    const char *wrong = w->waiters.count == w->by_key.count ? NULL : "the number of waiting claims is wrong";
+    const struct bucket_of_claims *k;
+    size_t in_buckets = 0, with_bucket = 0;
+    struct omap_cursor cursor;
+
+    for (const struct waiter *x = omap_first(&w->by_key, &cursor); x && !wrong; x = omap_next(&cursor)) {
+        with_bucket += x->bucket != NULL;
+        if (map_get(&w->waiters, str_of(x->key)) != x)
+            wrong = "a waiting claim is not found by its key";
+    }
+    for (size_t at = 0; !wrong && (k = map_next(&w->buckets, &at, NULL));) {
+        wrong = bucket_check(w, k);
+        in_buckets += k->by_request.count;
+    }
+    if (wrong)
+        return wrong;
+    return in_buckets == with_bucket ? NULL : "a waiting claim is in no bucket, or in two";
+}
+
+void waiting_each_of_class(const struct waiting_claims *w, const char *class, waiting_fn *fn, void *ctx)
 {
     struct omap_cursor at;
 

@@ -14,11 +14,11 @@
 #include "base/siphash.h"
 #include "volumes/match.h"
 
-struct waiting;
+struct waiting_claims;
 
-int waiting_new(struct hash_seed seed, struct waiting **ret, struct error *err);
-struct waiting *waiting_free(struct waiting *w);
-DEFINE_CLEANUP(struct waiting, waiting_free)
+int waiting_new(struct hash_seed seed, struct waiting_claims **ret, struct error *err);
+struct waiting_claims *waiting_free(struct waiting_claims *w);
+DEFINE_CLEANUP(struct waiting_claims, waiting_free)
 
 /* Which free volumes wake a claim. */
 enum wants {
@@ -29,15 +29,17 @@ enum wants {
 
 /* The claim waits, as it is now. Takes a reference. Without memory the process ends: a claim that is
  * forgotten would wait for ever. */
-void waiting_put(struct waiting *w, const struct claim *c, enum wants wants);
-void waiting_remove(struct waiting *w, const char *ns, const char *name);
-size_t waiting_count(const struct waiting *w);
+void waiting_put(struct waiting_claims *w, const struct claim *c, enum wants wants);
+void waiting_remove(struct waiting_claims *w, const char *ns, const char *name);
+size_t waiting_count(const struct waiting_claims *w);
+/* NULL when every claim is found in all the ways there are, else what is wrong. */
+const char *waiting_check(const struct waiting_claims *w);
 
 /* The claim to wake for a volume that is free; NULL for none. It is given once. */
-const struct claim *waiting_wake(struct waiting *w, const struct volume *v);
+const struct claim *waiting_wake(struct waiting_claims *w, const struct volume *v);
 
 /* All that wait with this class, and all that have none; in the order of their keys. */
 typedef void waiting_fn(void *ctx, const struct claim *c);
-void waiting_each_of_class(const struct waiting *w, const char *class, waiting_fn *fn, void *ctx);
+void waiting_each_of_class(const struct waiting_claims *w, const char *class, waiting_fn *fn, void *ctx);
 
 #endif

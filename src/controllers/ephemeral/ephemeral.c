@@ -1,11 +1,13 @@
 #include "controllers/ephemeral/ephemeral.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/pod_claims.h"
 #include "base/log.h"
-#include "machinery/parts.h"
+#include "base/mutant.h"
+#include "machinery/component_deps.h"
 
 #define QUEUE "ephemeral_volume"
 
@@ -33,23 +35,11 @@ static json_ref template_of(const struct json *d, json_ref pod, const char *volu
     return 0;
 }
 
-static json_ref new_owner(struct json *d, const struct pod *p)
-{
-    json_ref owner = json_new_object(d);
-
-    json_set_string(d, owner, "apiVersion", "v1");
-    json_set_string(d, owner, "kind", "Pod");
-    json_set_string(d, owner, "name", p->obj.name);
-    json_set_string(d, owner, "uid", p->obj.uid);
-    json_set(d, owner, "controller", json_new_bool(d, true));
-    json_set(d, owner, "blockOwnerDeletion", json_new_bool(d, true));
-    return owner;
-}
-
 static json_ref new_claim(struct json *d, json_ref template, const struct pod *p, const char *name)
 {
     static const char *const taken[] = { "labels", "annotations" };
-    json_ref claim = json_new_object(d), meta = json_new_object(d), owners = json_new_array(d);
+    json_ref claim = json_new_object(d), meta = json_new_object(d), owners = json_new_array(d),
+             owner = json_new_object(d);
 
     json_set_string(d, claim, "apiVersion", "v1");
     json_set_string(d, claim, "kind", "PersistentVolumeClaim");
@@ -61,7 +51,14 @@ static json_ref new_claim(struct json *d, json_ref template, const struct pod *p
         if (v)
             json_set(d, meta, taken[i], json_copy(d, v));
     }
-    json_append(d, owners, new_owner(d, p));
+    json_set_string(d, owner, "apiVersion", "v1");
+    json_set_string(d, owner, "kind", "Pod");
+    json_set_string(d, owner, "name", p->obj.name);
+    json_set_string(d, owner, "uid", p->obj.uid);
+    json_set(d, owner, "controller", json_new_bool(d, true));
+    json_set(d, owner, "blockOwnerDeletion", json_new_bool(d, true));
+    if (!MUTANT("ephemeral-makes-orphans"))
+        json_append(d, owners, owner);
     json_set(d, meta, "ownerReferences", owners);
     json_set(d, claim, "metadata", meta);
     json_set(d, claim, "spec", json_copy(d, json_get(d, template, "spec")));
@@ -100,7 +97,7 @@ static const struct pod_volume *missing_of(const struct ephemeral *e, const stru
     return NULL;
 }
 
-static void count(struct metric *m)
+static void add_one(struct metric *m)
 {
     if (m)
         metric_add(m, 1);
@@ -114,7 +111,7 @@ static void on_created(const struct sync_request *x, enum api_outcome outcome, c
 
     if (outcome == API_DONE || !v)
         return; /* the pod went meanwhile, or the claim came */
-    count(e->failures);
+    add_one(e->failures);
     /* The name is taken and the cache does not know: ours by a lost answer, or somebody's, which the next
      * sync tells. */
     if (a->r != -ERR_EXISTS)
@@ -122,8 +119,8 @@ static void on_created(const struct sync_request *x, enum api_outcome outcome, c
                        "ephemeral volume %s: create PVC %s: %s", v->name, v->claim_name, a->error.msg);
 }
 
-static enum sync_result create(struct ephemeral *e, struct str key, const struct pod *p,
-                               const struct pod_volume *v)
+static enum sync_result create_claim(struct ephemeral *e, struct str key, const struct pod *p,
+                                     const struct pod_volume *v)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
     struct api_write_options w = { .request = { .verb = CLIENT_CREATE,
@@ -133,21 +130,13 @@ static enum sync_result create(struct ephemeral *e, struct str key, const struct
                                    .informer = e->claims };
     struct error err;
 
-    count(e->creates);
+    add_one(e->creates);
     if (write_claim(p, v, &body, &err) < 0)
         w.failed = err.code;
     w.body = buf_str(&body);
     log_info("creating claim of ephemeral volume", LOG_TEXT("pod", key), LOG_STR("volume", v->name),
              LOG_STR("claim", v->claim_name));
     return sync_once(e->controller, key, &w, on_created, NULL);
-}
-
-static enum sync_result refuse(struct ephemeral *e, const struct pod *p, const struct pod_volume *v)
-{
-    recorder_event(e->recorder, &p->obj, EVENT_WARNING, "FailedBinding",
-                   "ephemeral volume %s: PVC %s/%s was not created for pod %s/%s (pod is not owner)", v->name,
-                   p->obj.ns, v->claim_name, p->obj.ns, p->obj.name);
-    return SYNC_AGAIN;
 }
 
 /* The first volume that is not as it should be; the rest waits for it. */
@@ -165,9 +154,13 @@ static enum sync_result sync_pod(void *ctx, struct str key)
             continue;
         claim = informer_get(e->claims, p->obj.ns, v->claim_name);
         if (!claim)
-            return create(e, key, p, v);
-        if (!pod_controls_claim(p, claim_of(claim)))
-            return refuse(e, p, v);
+            return create_claim(e, key, p, v);
+        if (pod_controls_claim(p, claim_of(claim)))
+            continue;
+        recorder_event(e->recorder, &p->obj, EVENT_WARNING, "FailedBinding",
+                       "ephemeral volume %s: PVC %s/%s was not created for pod %s/%s (pod is not owner)",
+                       v->name, p->obj.ns, v->claim_name, p->obj.ns, p->obj.name);
+        return SYNC_AGAIN;
     }
     return SYNC_DONE;
 }
@@ -180,7 +173,7 @@ static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 
     (void)is_initial;
     if (!o->is_deleting && pod_has_ephemeral_volume(pod_of(o)))
-        part_add(e->controller, o);
+        component_add(e->controller, o);
 }
 
 /* The pods whose claim it was get another. */
@@ -191,23 +184,25 @@ static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unk
     struct informer_cursor at;
 
     object_key(o, &key);
+    if (MUTANT("ephemeral-forgets-deleted-claims"))
+        return;
     for (const struct object *p = informer_first_by(e->pods, PODS_BY_CLAIM, buf_str(&key), &at); p;
          p = informer_next(&at))
         on_pod_add(e, p, is_final_unknown);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static int add_metrics(struct ephemeral *e, struct metrics *m, struct error *err)
 {
     static const struct metric_desc creates = {
         .name = "ephemeral_volume_controller_create_total",
-        .help = "PersistentVolumeClaims that were to be created.",
+        .help = "Attempts to create a PersistentVolumeClaim for an ephemeral volume.",
         .type = METRIC_COUNTER,
     };
     static const struct metric_desc failures = {
         .name = "ephemeral_volume_controller_create_failures_total",
-        .help = "PersistentVolumeClaims that could not be created.",
+        .help = "Failed attempts to create a PersistentVolumeClaim for an ephemeral volume.",
         .type = METRIC_COUNTER,
     };
     int r;
@@ -220,49 +215,46 @@ static int add_metrics(struct ephemeral *e, struct metrics *m, struct error *err
     return r;
 }
 
-static int ephemeral_open(struct ephemeral *e, const struct part_options *o, struct error *err)
+int ephemeral_new(const struct component_deps *o, struct ephemeral **ret, struct error *err)
 {
+    _cleanup_(ephemeral_free_p) struct ephemeral *e = calloc(1, sizeof *e);
     struct controller_options c = { .queue = { .loop = o->loop,
                                                .name = QUEUE,
                                                .metrics = o->metrics,
-                                               .seed = part_seed(o, QUEUE),
+                                               .seed = component_seed(o, QUEUE),
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync_pod,
                                     .ctx = e,
                                     .comes_again = true /* for the pod's next volume */ };
     int r;
 
+    if (!e)
+        return error_no_memory(err);
+    r = component_recorder(o, "ephemeral_volume", &e->recorder, err);
+    if (r < 0)
+        return r;
     e->claims = informers_get(o->informers, KIND_CLAIM, err);
-    e->pods = e->claims ? part_pods(o->informers, err) : NULL;
+    e->pods = e->claims ? component_pods(o->informers, err) : NULL;
     if (!e->pods)
         return -(int)err->code;
-    r = part_recorder(o, "ephemeral_volume", &e->recorder, err);
+    r = add_metrics(e, o->metrics, err);
     if (r == 0)
-        r = add_metrics(e, o->metrics, err);
-    if (r == 0)
-        r = part_api(o, "berth-ephemeral-volume", &c.api, err);
+        r = component_api(o, "berth-ephemeral-volume", &c.api, err);
     if (r == 0)
         r = controller_new(&c, &e->controller, err);
+    if (r == 0)
+        *ret = TAKE(e);
     return r;
 }
 
-int ephemeral_new(const struct part_options *o, struct ephemeral **ret, struct error *err)
+const char *ephemeral_check(const struct ephemeral *e)
 {
-    struct ephemeral *e = calloc(1, sizeof *e);
-    int r;
-
-    if (!e)
-        return error_no_memory(err);
-    r = ephemeral_open(e, o, err);
-    if (r < 0)
-        ephemeral_free(e);
-    else
-        *ret = e;
-    return r;
+    return controller_check(e->controller);
 }
 
 void ephemeral_start(struct ephemeral *e)
 {
+    assert(!e->pods_handler.informer); /* once */
     e->pods_handler = (struct informer_handler){ .on_add = on_pod_add, .ctx = e };
     e->claims_handler = (struct informer_handler){ .on_delete = on_claim_delete, .ctx = e };
     informer_add_handler(e->claims, &e->claims_handler);

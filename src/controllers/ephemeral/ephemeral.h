@@ -5,12 +5,14 @@
 #ifndef BERTH_CONTROLLERS_EPHEMERAL_EPHEMERAL_H
 #define BERTH_CONTROLLERS_EPHEMERAL_EPHEMERAL_H
 
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
 struct ephemeral;
 
-int ephemeral_new(const struct part_options *o, struct ephemeral **ret, struct error *err);
+int ephemeral_new(const struct component_deps *o, struct ephemeral **ret, struct error *err);
 void ephemeral_start(struct ephemeral *e);
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *ephemeral_check(const struct ephemeral *e);
 struct ephemeral *ephemeral_free(struct ephemeral *e);
 DEFINE_CLEANUP(struct ephemeral, ephemeral_free)
 

@@ -1,12 +1,14 @@
 #include "controllers/expand/expand.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/mutant.h"
 #include "controllers/expand/expand_int.h"
 #include "machinery/pending_operations.h"
 
 #define QUEUE "volume_expand"
-/* Plugins' work, not requests alone. */
+/* Plugins' work, not requests only. */
 #define IN_FLIGHT_MAX 10
 
 /* --- What to look at --- */
@@ -17,7 +19,7 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
 
     (void)is_initial;
     if (claim_of(o)->phase == CLAIM_BOUND)
-        part_add(e->controller, o);
+        component_add(e->controller, o);
 }
 
 /* It asks for something else, or got something. */
@@ -44,31 +46,32 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
         on_claim_add(ctx, claim, /* is_initial= */ false);
 }
 
-/* Somebody has said that there is more of it: its claim may be waiting for that. */
-static void on_volume_grown(struct expand *e, const struct volume *v)
-{
-    const struct object *claim = v->claim.is_set ? informer_get(e->claims, v->claim.ns, v->claim.name) : NULL;
-
-    if (claim && expand_is_by_hand(v) && !expand_is_satisfied(claim_of(claim)))
-        on_claim_add(e, claim, /* is_initial= */ false);
-}
-
+/* Somebody may have said that there is more of it, which its claim waits for. */
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
+    const struct volume *v = volume_of(o);
+    struct expand *e = ctx;
+    const struct object *claim;
+
     if (!object_annotation(old, ANN_PRE_RESIZE_CAPACITY))
         on_volume_add(ctx, o, /* is_initial= */ false);
-    if (quantity_cmp(&volume_of(old)->capacity, &volume_of(o)->capacity) < 0)
-        on_volume_grown(ctx, volume_of(o));
+    if (quantity_cmp(&volume_of(old)->capacity, &v->capacity) >= 0 || !v->claim.is_set)
+        return;
+    claim = informer_get(e->claims, v->claim.ns, v->claim.name);
+    if (claim && expand_is_by_hand(v) && !expand_is_satisfied(claim_of(claim)) &&
+        !MUTANT("expand-overlooks-grown-volumes"))
+        on_claim_add(ctx, claim, /* is_initial= */ false);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
-static int expand_open(struct expand *e, const struct part_options *o, struct error *err)
+int expand_new(const struct expand_options *o, struct expand **ret, struct error *err)
 {
-    struct controller_options c = { .queue = { .loop = o->loop,
+    _cleanup_(expand_free_p) struct expand *e = calloc(1, sizeof *e);
+    struct controller_options c = { .queue = { .loop = o->part.loop,
                                                .name = QUEUE,
-                                               .metrics = o->metrics,
-                                               .seed = part_seed(o, QUEUE),
+                                               .metrics = o->part.metrics,
+                                               .seed = component_seed(&o->part, QUEUE),
                                                .base_ns = OPERATION_BACKOFF_NS,
                                                .max_ns = OPERATION_BACKOFF_NS_MAX },
                                     .sync = expand_sync,
@@ -76,41 +79,38 @@ static int expand_open(struct expand *e, const struct part_options *o, struct er
                                     .in_flight_max = IN_FLIGHT_MAX };
     int r;
 
-    e->claims = informers_get(o->informers, KIND_CLAIM, err);
-    e->volumes = e->claims ? informers_get(o->informers, KIND_VOLUME, err) : NULL;
+    if (!e)
+        return error_no_memory(err);
+    e->clock = o->part.clock;
+    e->loop = o->part.loop;
+    e->pool = o->pool;
+    TAILQ_INIT(&e->expansions);
+    e->claims = informers_get(o->part.informers, KIND_CLAIM, err);
+    e->volumes = e->claims ? informers_get(o->part.informers, KIND_VOLUME, err) : NULL;
     if (!e->volumes)
         return -(int)err->code;
-    r = part_recorder(o, QUEUE, &e->recorder, err);
-    if (r == 0 && o->metrics)
-        r = part_operation_seconds(o->metrics, &e->seconds, err);
+    r = registry_new(o->plugins, /* prober= */ NULL, &e->registry, err);
+    if (r == 0)
+        r = component_api(&o->part, "berth-expand", &e->api, err);
+    if (r == 0)
+        r = component_recorder(&o->part, QUEUE, &e->recorder, err);
+    if (r == 0 && o->part.metrics)
+        r = component_operation_seconds(o->part.metrics, &e->seconds, err);
     if (r == 0)
         r = controller_new(&c, &e->controller, err);
+    if (r == 0)
+        *ret = TAKE(e);
     return r;
 }
 
-int expand_new(const struct part_options *o, const struct expand_plugin *const *plugins, struct expand **ret,
-               struct error *err)
+const char *expand_check(const struct expand *e)
 {
-    _cleanup_(expand_free_p) struct expand *e = calloc(1, sizeof *e);
-    int r;
-
-    if (!e)
-        return error_no_memory(err);
-    e->clock = o->clock;
-    e->loop = o->loop;
-    e->plugins = plugins;
-    TAILQ_INIT(&e->expansions);
-    r = part_api(o, "berth-expand", &e->api, err);
-    if (r == 0)
-        r = expand_open(e, o, err);
-    if (r < 0)
-        return r;
-    *ret = TAKE(e);
-    return 0;
+    return controller_check(e->controller);
 }
 
 void expand_start(struct expand *e)
 {
+    assert(!e->claims_handler.informer); /* once */
     e->claims_handler =
         (struct informer_handler){ .on_add = on_claim_add, .on_update = on_claim_update, .ctx = e };
     e->volumes_handler =
@@ -129,6 +129,7 @@ struct expand *expand_free(struct expand *e)
         expansion_free(TAILQ_FIRST(&e->expansions));
     controller_free(e->controller);
     recorder_free(e->recorder);
+    registry_free(e->registry);
     free(e);
     return NULL;
 }

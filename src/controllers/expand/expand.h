@@ -8,44 +8,28 @@
 #ifndef BERTH_CONTROLLERS_EXPAND_EXPAND_H
 #define BERTH_CONTROLLERS_EXPAND_EXPAND_H
 
-#include "api/volume.h"
-#include "machinery/parts.h"
+#include "io/pool.h"
+#include "machinery/component_deps.h"
+#include "plugins/plugin.h"
 
 struct expand;
 
-/* An expansion that a plugin carries out. Embedded by its owner; stays where it is until the end. */
-struct expand_op {
-    /* The end, once, on the loop: r is 0 or -ERR_*, err its words (may be NULL when r is 0). `size` is what
-     * the volume has now. May come from inside expand_plugin.expand(). */
-    void (*done)(struct expand_op *op, int r, const struct error *err);
-    struct quantity size; /* set by the plugin when r is 0; at first what was asked for */
-    void *work;           /* the plugin's */
-};
-
-struct expand_plugin {
-    const char *name; /* "kubernetes.io/flexvolume" */
-    /* True when the plugin serves this source. Pure. */
-    bool (*can_support)(const struct volume_source *s);
-    /* Makes the storage behind the volume `to` large, which it may be already. v lives until the end. */
-    void (*expand)(const struct volume *v, const struct quantity *to, const struct quantity *from,
-                   struct expand_op *op);
-    /* Nobody waits any more: done must not come. What was begun may go on. NULL where expand() ends at once.
-     */
-    void (*cancel)(struct expand_op *op);
-    /* The file system has to grow on the node afterwards; never so for block volumes. */
-    bool needs_fs_resize;
+struct expand_options {
+    struct component_deps part;
+    struct pool *pool; /* for plugins; borrowed */
+    /* Those that expand have the table (plugins/plugin.h). Ends with NULL; borrowed. Drivers of FlexVolumes
+     * are looked for nowhere: their volumes grow on their nodes. */
+    const struct volume_plugin *const *plugins;
 };
 
 /* Whether no controller makes such a volume larger, here or outside. Pure. */
 bool expand_is_by_hand(const struct volume *v);
 
-/* Ends with NULL. FlexVolume grows on the node alone: nothing to do here but to say so. */
-extern const struct expand_plugin *const expand_plugins_builtin[];
-
-/* The plugins end with NULL and are borrowed. */
-int expand_new(const struct part_options *o, const struct expand_plugin *const *plugins, struct expand **ret,
-               struct error *err);
+int expand_new(const struct expand_options *o, struct expand **ret, struct error *err);
 void expand_start(struct expand *e);
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *expand_check(const struct expand *e);
+/* What plugins have begun goes on; the pool is freed after this. */
 struct expand *expand_free(struct expand *e);
 DEFINE_CLEANUP(struct expand, expand_free)
 

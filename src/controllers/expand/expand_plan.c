@@ -2,24 +2,12 @@
 
 #include <string.h>
 
+#include "api/json_out.h"
 #include "api/migration.h"
+#include "machinery/merge_patch.h"
+#include "machinery/resize_patch.h"
 
-int expand_find_plugin(const struct expand_plugin *const *all, const struct volume_source *s,
-                       const struct expand_plugin **ret, struct error *err)
-{
-    const struct expand_plugin *found = NULL;
-
-    for (; *all; all++) {
-        if (!(*all)->can_support(s))
-            continue;
-        if (found)
-            return error_set(err, ERR_INVALID, "multiple volume plugins matched: %s,%s", found->name,
-                             (*all)->name);
-        found = *all;
-    }
-    *ret = found;
-    return 0;
-}
+#define PENDING_MESSAGE "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
 
 bool expand_is_satisfied(const struct claim *c)
 {
@@ -38,17 +26,10 @@ static bool is_bound_to(const struct volume *v, const struct claim *c)
 }
 
 /* What was begun is ended before anything else is, but for what the storage called impossible. */
-static struct quantity target_of(const struct claim *c, bool volume_is_large)
-{
-    bool is_free =
-        !volume_is_large && (c->resize == RESIZE_NONE || c->resize == RESIZE_CONTROLLER_INFEASIBLE);
-
-    return c->has_allocated && !is_free ? c->allocated : c->request;
-}
-
 static void decide_size(const struct claim *c, const struct volume *v, struct expand_decision *d)
 {
     bool is_large = quantity_cmp(&v->capacity, &c->request) >= 0;
+    bool is_free = !is_large && (c->resize == RESIZE_NONE || c->resize == RESIZE_CONTROLLER_INFEASIBLE);
 
     if (is_large && (c->resize == RESIZE_NODE_PENDING || c->resize == RESIZE_NODE_IN_PROGRESS)) {
         d->plan = EXPAND_NOTHING; /* the node's turn */
@@ -56,7 +37,7 @@ static void decide_size(const struct claim *c, const struct volume *v, struct ex
         d->plan = EXPAND_TO_NODE;
     } else {
         d->plan = EXPAND_TO;
-        d->to = target_of(c, is_large);
+        d->to = c->has_allocated && !is_free ? c->allocated : c->request;
     }
 }
 
@@ -75,11 +56,11 @@ static void decide_without_plugin(const struct claim *c, const struct volume *v,
     }
 }
 
-struct expand_decision expand_decide(const struct expand_plugin *const *all, const struct claim *c,
-                                     const struct volume *v)
+struct expand_decision expand_decide(struct plugin_registry *g, const struct claim *c, const struct volume *v)
 {
     struct expand_decision d = { .plan = EXPAND_NOTHING };
     bool is_growing = object_annotation(&v->obj, ANN_PRE_RESIZE_CAPACITY) != NULL;
+    struct volume_spec spec = { .volume = v };
     struct error err;
 
     if (!is_bound_to(v, c)) {
@@ -88,7 +69,7 @@ struct expand_decision expand_decide(const struct expand_plugin *const *all, con
         d.plan = EXPAND_NOTHING;
     } else if (migration_plugin(v->source.kind)) {
         d.plan = EXPAND_MIGRATED;
-    } else if (expand_find_plugin(all, &v->source, &d.plugin, &err) < 0) {
+    } else if (registry_expandable_by_spec(g, &spec, &d.plugin, &err) < 0) {
         d.plan = EXPAND_OTHERS;
         d.is_doubtful = true;
     } else if (!d.plugin) {
@@ -99,4 +80,76 @@ struct expand_decision expand_decide(const struct expand_plugin *const *all, con
         decide_size(c, v, &d);
     }
     return d;
+}
+
+/* --- What is written --- */
+
+bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to)
+{
+    return resize_has_begun(c) && c->resize == RESIZE_CONTROLLER_IN_PROGRESS && c->has_allocated &&
+           quantity_cmp(&c->allocated, to) == 0 && object_annotation_is(&c->obj, ANN_RESIZER, resizer);
+}
+
+int expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
+                       struct timestamp now, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &c->obj);
+    merge_patch_annotation(&p, ANN_RESIZER, resizer);
+    merge_patch_member(&p, "status");
+    resize_patch_conditions(out, c, CLAIM_RESIZING, /* message= */ NULL, /* drops= */ true, now);
+    json_out_storage(out, "allocatedResources", to);
+    resize_patch_status(out, RESIZE_CONTROLLER_IN_PROGRESS);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &c->obj);
+    merge_patch_member(&p, "status");
+    resize_patch_conditions(out, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, PENDING_MESSAGE, /* drops= */ false,
+                            now);
+    resize_patch_status(out, RESIZE_NODE_PENDING);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &c->obj);
+    merge_patch_annotation(&p, ANN_RESIZER, resizer);
+    return merge_patch_end(&p, err);
+}
+
+int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
+                      struct buf *out, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &v->obj);
+    if (before) {
+        quantity_format(before, &text);
+        merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, buf_cstr(&text));
+    }
+    merge_patch_member(&p, "spec");
+    json_out_object(out, NULL);
+    json_out_storage(out, "capacity", size);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int expand_write_forgotten(const struct volume *v, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &v->obj);
+    merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, NULL);
+    return merge_patch_end(&p, err);
 }

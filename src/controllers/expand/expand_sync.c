@@ -14,80 +14,76 @@
 
 #include "api/migration.h"
 #include "base/log.h"
+#include "base/mutant.h"
+#include "io/job.h"
+#include "machinery/api_write.h"
 #include "machinery/resize_patch.h"
-#include "machinery/write.h"
 
-struct expansion {
-    TAILQ_ENTRY(expansion) link;
+struct claim_expansion {
+    TAILQ_ENTRY(claim_expansion) link;
     struct expand *owner;
-    struct object *claim;  /* as read or answered last */
-    struct object *volume; /* the same; NULL before it was read */
-    const struct expand_plugin *plugin;
-    struct expand_op op;
-    bool is_running; /* the plugin has not ended */
+    struct object *claim;               /* as read or answered last */
+    struct object *volume;              /* the same; NULL before it was read */
+    const struct volume_plugin *plugin; /* a reference; NULL before it was looked for, or where none is */
+    struct job *job;                    /* the plugin's work; NULL for none */
     uint64_t started_ns;
     struct quantity before; /* what the claim has */
+    struct quantity size;   /* what the volume has, once the plugin is done */
     struct api_write write;
     size_t key_len;
     char key[];
 };
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
-void expansion_free(struct expansion *x)
+void expansion_free(struct claim_expansion *x)
 {
     TAILQ_REMOVE(&x->owner->expansions, x, link);
     api_write_cancel(&x->write);
-    if (x->is_running && x->plugin->cancel)
-        x->plugin->cancel(&x->op);
+    x->job = job_drop(x->job);
+    x->plugin = plugin_unref(x->plugin);
     (void)object_unref(x->claim);
     (void)object_unref(x->volume);
     free(x);
 }
 
-static void end(struct expansion *x, enum sync_result result)
+static void expansion_end(struct claim_expansion *x, enum sync_result result)
 {
     controller_finish(x->owner->controller, (struct str){ x->key, x->key_len }, result);
     expansion_free(x);
 }
 
-static void fail(struct expansion *x, const struct error *err)
+static void expansion_fail(struct claim_expansion *x, const struct error *err)
 {
-    log_warn("cannot expand claim, will try again", LOG_STR("claim", x->key), LOG_ERR(err));
-    end(x, SYNC_AGAIN);
+    log_warn("cannot expand claim, will retry", LOG_STR("claim", x->key), LOG_ERR(err));
+    expansion_end(x, SYNC_AGAIN);
 }
 
 /* What went wrong is the claim's owner's to know. */
-static void fail_told(struct expansion *x, const struct error *err)
+static void expansion_fail_with_event(struct claim_expansion *x, const struct error *err)
 {
     recorder_event(x->owner->recorder, x->claim, EVENT_WARNING, "VolumeResizeFailed", "%s", err->msg);
-    fail(x, err);
+    expansion_fail(x, err);
 }
 
-static struct timestamp now_of(const struct expansion *x)
+static struct timestamp now_of(const struct claim_expansion *x)
 {
     return timestamp_of_ns(clock_real_ns(x->owner->clock));
 }
 
 /* --- Writing --- */
 
-static struct informer *cache_of(const struct expansion *x, const struct object *o)
-{
-    return o->kind->kind == KIND_CLAIM ? x->owner->claims : x->owner->volumes;
-}
-
 /* Of the claim's status, the claim or the volume. */
-static void patch(struct expansion *x, const struct object *o, const char *subresource, enum err failed,
-                  const struct buf *body, api_done_fn *done)
+static void patch_object(struct claim_expansion *x, const struct object *o, const char *subresource,
+                         api_decide_fn *decide, api_done_fn *done)
 {
     struct api_write_options w = {
         .api = x->owner->api,
         .request = { .verb = CLIENT_PATCH, .subresource = subresource, .patch = CLIENT_PATCH_STRATEGIC },
         .object = o,
-        .body = buf_str(body),
-        .failed = failed,
+        .decide = decide,
         .step = API_STEP_RESIZE,
-        .informer = cache_of(x, o),
+        .informer = o->kind->kind == KIND_CLAIM ? x->owner->claims : x->owner->volumes,
         .done = done,
         .ctx = x
     };
@@ -95,18 +91,18 @@ static void patch(struct expansion *x, const struct object *o, const char *subre
     api_write_start(&x->write, &w);
 }
 
-/* True when the write went well, and its answer is what is known now. Else the sync is over: overtaken by
+/* True when all is as it should be, and the answer is what is known now. Else the sync is over: overtaken by
  * another writer it begins anew. */
-static bool take_answer(struct expansion *x, enum api_outcome outcome, const struct client_answer *a)
+static bool store_answer(struct claim_expansion *x, enum api_outcome outcome, const struct client_answer *a)
 {
     struct object **place;
 
     if (outcome == API_CONFLICT) {
-        end(x, SYNC_OVERTAKEN);
+        expansion_end(x, SYNC_OVERTAKEN);
     } else if (a->r == -ERR_NOT_FOUND) {
-        end(x, SYNC_DONE);
-    } else if (outcome != API_DONE || !a->object) {
-        fail_told(x, &a->error);
+        expansion_end(x, SYNC_DONE);
+    } else if (!api_write_succeeded(outcome) || !a->object) {
+        expansion_fail_with_event(x, &a->error);
     } else {
         place = a->object->kind->kind == KIND_CLAIM ? &x->claim : &x->volume;
         (void)object_unref(*place);
@@ -118,206 +114,246 @@ static bool take_answer(struct expansion *x, enum api_outcome outcome, const str
 
 static void on_last_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct expansion *x = ctx;
+    struct claim_expansion *x = ctx;
 
-    if (take_answer(x, outcome, a))
-        end(x, SYNC_DONE);
+    if (store_answer(x, outcome, a))
+        expansion_end(x, SYNC_DONE);
 }
 
 /* --- (d) --- */
 
 static void on_done_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct expansion *x = ctx;
+    struct claim_expansion *x = ctx;
 
-    if (!take_answer(x, outcome, a))
+    if (!store_answer(x, outcome, a))
         return;
     log_info("claim expanded", LOG_STR("claim", x->key));
     recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "VolumeResizeSuccessful",
                    "ExpandVolume succeeded for volume %s", x->key);
-    end(x, SYNC_DONE);
+    expansion_end(x, SYNC_DONE);
 }
 
-static bool needs_node(const struct expansion *x)
+static bool needs_node(const struct claim_expansion *x)
 {
-    return x->plugin->needs_fs_resize && volume_of(x->volume)->mode != VOLUME_MODE_BLOCK;
+    return x->plugin->expand->needs_fs_resize && volume_of(x->volume)->mode != VOLUME_MODE_BLOCK;
 }
 
-static void write_node_pending(struct expansion *x)
+static enum api_decision decide_node_pending(void *ctx, const struct object *now, struct buf *body,
+                                             struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-
-    patch(x, x->claim, "status", expand_write_node_pending(claim_of(x->claim), now_of(x), &body), &body,
-          on_last_written);
+    return api_decision_of(expand_write_node_pending(claim_of(now), now_of(ctx), body, err));
 }
 
-static void write_done(struct expansion *x, const struct quantity *size)
+static void write_node_pending(struct claim_expansion *x)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error err;
-    int r = resize_write_done(claim_of(x->claim), size, &body, &err);
-
-    patch(x, x->claim, "status", (enum err) - r, &body, on_done_written);
+    patch_object(x, x->claim, "status", decide_node_pending, on_last_written);
 }
 
-static void write_end(struct expansion *x)
+static enum api_decision decide_done(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
-    if (needs_node(x))
-        write_node_pending(x);
-    else
-        write_done(x, &x->op.size);
+    const struct claim_expansion *x = ctx;
+
+    return api_decision_of(resize_write_done(claim_of(now), &x->size, body, err));
+}
+
+static void write_done(struct claim_expansion *x)
+{
+    patch_object(x, x->claim, "status", decide_done, on_done_written);
 }
 
 /* --- (c) --- */
 
 static void on_size_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct expansion *x = ctx;
+    struct claim_expansion *x = ctx;
 
-    if (take_answer(x, outcome, a))
-        write_end(x);
+    if (!store_answer(x, outcome, a))
+        return;
+    if (needs_node(x) && !MUTANT("expand-skips-the-node"))
+        write_node_pending(x);
+    else
+        write_done(x);
 }
 
 /* A volume never says less than it did. */
-static void write_size(struct expansion *x)
+static enum api_decision decide_size(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    const struct volume *v = volume_of(x->volume);
-    bool keeps = needs_node(x) && !object_annotation(x->volume, ANN_PRE_RESIZE_CAPACITY);
-    bool grows = quantity_cmp(&v->capacity, &x->op.size) < 0;
-    enum err failed;
+    const struct claim_expansion *x = ctx;
+    const struct volume *v = volume_of(now);
+    bool keeps = needs_node(x) && !object_annotation(now, ANN_PRE_RESIZE_CAPACITY);
+    bool grows = quantity_cmp(&v->capacity, &x->size) < 0;
 
-    if (!keeps && !grows) {
-        write_end(x);
-        return;
-    }
-    failed = expand_write_size(v, grows ? &x->op.size : &v->capacity, keeps ? &x->before : NULL, &body);
-    patch(x, x->volume, NULL, failed, &body, on_size_written);
+    if (!keeps && !grows)
+        return API_AS_IT_IS;
+    return api_decision_of(
+        expand_write_size(v, grows ? &x->size : &v->capacity, keeps ? &x->before : NULL, body, err));
 }
 
 /* --- (b) --- */
 
-static void count_seconds(const struct expansion *x, int r)
-{
-    uint64_t took_ns = loop_now_ns(x->owner->loop) - x->started_ns;
+/* What the worker sees. */
+struct plugin_expand {
+    struct job job;
+    const struct volume_plugin *plugin; /* a reference, */
+    struct object *volume;              /* another */
+    struct volume_env env;
+    struct expand_request request;
+    uint64_t bytes; /* what the volume has now */
+};
 
+static int plugin_expand_run(struct job *j, struct error *err)
+{
+    struct plugin_expand *w = CONTAINER_OF(j, struct plugin_expand, job);
+
+    return w->plugin->expand->expand(w->plugin, &w->env, &w->request, &w->bytes, err);
+}
+
+static void plugin_expand_free(struct job *j)
+{
+    struct plugin_expand *w = CONTAINER_OF(j, struct plugin_expand, job);
+
+    w->plugin = plugin_unref(w->plugin);
+    w->volume = object_unref(w->volume);
+    free(w);
+}
+
+/* The size as it was asked for where the plugin gave exactly that: its unit stays. */
+static void on_expanded(void *ctx, struct job *j, int r, const struct error *err)
+{
+    const struct plugin_expand *w = CONTAINER_OF(j, struct plugin_expand, job);
+    struct claim_expansion *x = ctx;
+    uint64_t took_ns = loop_now_ns(x->owner->loop) - x->started_ns;
+    struct error told;
+
+    x->job = NULL;
     if (x->owner->seconds)
         metric_observe(metric_of(x->owner->seconds, x->plugin->name, "expand_volume",
                                  r < 0 ? PART_FAILURE : PART_SUCCESS, "false"),
                        (double)took_ns / (double)NS_PER_S);
-}
-
-static void on_expanded(struct expand_op *op, int r, const struct error *err)
-{
-    struct expansion *x = CONTAINER_OF(op, struct expansion, op);
-    struct error told;
-
-    x->is_running = false;
-    count_seconds(x, r);
     if (r < 0) {
         (void)error_set(&told, err->code, "error expanding volume \"%s\" of plugin \"%s\": %s", x->key,
                         x->plugin->name, err->msg);
-        fail_told(x, &told);
-    } else {
-        write_size(x);
+        expansion_fail_with_event(x, &told);
+        return;
     }
+    if (w->bytes != w->request.new_bytes)
+        x->size = quantity_of((int64_t)w->bytes, QUANTITY_BINARY_SI);
+    patch_object(x, x->volume, NULL, decide_size, on_size_written);
 }
 
-static void run_plugin(struct expansion *x)
+/* Without a limit: plugins have their own. */
+static void run_plugin(struct claim_expansion *x)
 {
-    struct quantity to = claim_of(x->claim)->allocated;
+    static const struct job_type type = { "volume expansion", plugin_expand_run, plugin_expand_free };
+    struct plugin_expand *w = calloc(1, sizeof *w);
+    struct error err;
 
-    x->op = (struct expand_op){ .done = on_expanded, .size = to };
-    x->is_running = true;
     x->started_ns = loop_now_ns(x->owner->loop);
-    x->plugin->expand(volume_of(x->volume), &to, &x->before, &x->op);
+    x->size = claim_of(x->claim)->allocated;
+    if (!w) {
+        (void)error_no_memory(&err);
+        expansion_fail(x, &err);
+        return;
+    }
+    w->plugin = plugin_ref(x->plugin);
+    w->volume = object_ref(x->volume);
+    w->env = (struct volume_env){
+        .node_name = "", .tools.stop = &w->job.stop, .stop = &w->job.stop, .clock = x->owner->clock
+    };
+    w->request = (struct expand_request){ .spec.volume = volume_of(w->volume),
+                                          .new_bytes = (uint64_t)quantity_value(&x->size),
+                                          .old_bytes = (uint64_t)quantity_value(&x->before) };
+    w->job.type = &type;
+    w->job.about = w->volume->name;
+    x->job = &w->job;
+    job_begin(&w->job, x->owner->pool, on_expanded, x);
 }
 
 /* --- (a) --- */
 
 static void on_begun_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct expansion *x = ctx;
+    struct claim_expansion *x = ctx;
 
-    if (take_answer(x, outcome, a))
+    if (store_answer(x, outcome, a))
         run_plugin(x);
 }
 
-static void begin(struct expansion *x, const struct quantity *to)
+static enum api_decision decide_begun(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    const struct claim *c = claim_of(x->claim);
+    const struct claim_expansion *x = ctx;
+    const struct claim *c = claim_of(now);
 
-    if (expand_is_begun(c, x->plugin->name, to))
-        run_plugin(x);
-    else
-        patch(x, x->claim, "status", expand_write_begun(c, x->plugin->name, to, now_of(x), &body), &body,
-              on_begun_written);
+    if (expand_is_begun(c, x->plugin->name, &x->size))
+        return API_AS_IT_IS;
+    return api_decision_of(expand_write_begun(c, x->plugin->name, &x->size, now_of(x), body, err));
 }
 
 /* --- What the volume says --- */
 
-static void hand_to_driver(struct expansion *x)
+static enum api_decision decide_resizer(void *ctx, const struct object *now, struct buf *body,
+                                        struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    const char *plugin = migration_plugin(volume_of(x->volume)->source.kind);
-    const char *driver = migration_driver(plugin);
+    const struct claim_expansion *x = ctx;
+    const char *driver = migration_driver(migration_plugin(volume_of(x->volume)->source.kind));
 
+    if (object_annotation_is(now, ANN_RESIZER, driver))
+        return API_AS_IT_IS;
+    return api_decision_of(expand_write_resizer(claim_of(now), driver, body, err));
+}
+
+static void hand_to_driver(struct claim_expansion *x)
+{
     recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "ExternalExpanding",
-                   "CSI migration enabled for %s; waiting for external resizer to expand the pvc", plugin);
-    if (object_annotation_is(x->claim, ANN_RESIZER, driver)) {
-        end(x, SYNC_DONE);
-        return;
-    }
-    patch(x, x->claim, NULL, expand_write_resizer(claim_of(x->claim), driver, &body), &body, on_last_written);
+                   "CSI migration enabled for %s; waiting for external resizer to expand the pvc",
+                   migration_plugin(volume_of(x->volume)->source.kind));
+    patch_object(x, x->claim, NULL, decide_resizer, on_last_written);
 }
 
-static void leave_to_others(struct expansion *x, bool is_doubtful)
+static enum api_decision decide_forgotten(void *ctx, const struct object *now, struct buf *body,
+                                          struct error *err)
 {
-    recorder_event(x->owner->recorder, x->claim, is_doubtful ? EVENT_WARNING : EVENT_NORMAL,
-                   "ExternalExpanding", "waiting for an external controller to expand this PVC");
-    end(x, SYNC_DONE);
+    (void)ctx;
+    return api_decision_of(expand_write_forgotten(volume_of(now), body, err));
 }
 
-static void forget_size(struct expansion *x)
+static void start_plan(struct claim_expansion *x)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-
-    patch(x, x->volume, NULL, expand_write_forgotten(volume_of(x->volume), &body), &body, on_last_written);
-}
-
-static void act(struct expansion *x)
-{
-    struct expand_decision d = expand_decide(x->owner->plugins, claim_of(x->claim), volume_of(x->volume));
+    struct expand_decision d = expand_decide(x->owner->registry, claim_of(x->claim), volume_of(x->volume));
     struct error err;
 
-    x->plugin = d.plugin;
+    x->plugin = plugin_ref(d.plugin);
+    x->size = d.to;
     switch (d.plan) {
     case EXPAND_NOTHING:
-        end(x, SYNC_DONE);
+        expansion_end(x, SYNC_DONE);
         break;
     case EXPAND_NOT_BOUND:
         (void)error_set(&err, ERR_CONFLICT, "persistent Volume is not bound to PVC being updated : %s",
                         x->key);
-        fail(x, &err);
+        expansion_fail(x, &err);
         break;
     case EXPAND_MIGRATED:
         hand_to_driver(x);
         break;
     case EXPAND_OTHERS:
-        leave_to_others(x, d.is_doubtful);
+        recorder_event(x->owner->recorder, x->claim, d.is_doubtful ? EVENT_WARNING : EVENT_NORMAL,
+                       "ExternalExpanding", "waiting for an external controller to expand this PVC");
+        expansion_end(x, SYNC_DONE);
         break;
     case EXPAND_FOLLOW:
-        write_done(x, &d.to);
+        write_done(x);
         break;
     case EXPAND_FORGET_SIZE:
-        forget_size(x);
+        patch_object(x, x->volume, NULL, decide_forgotten, on_last_written);
         break;
     case EXPAND_TO_NODE:
         write_node_pending(x);
         break;
     case EXPAND_TO:
-        begin(x, &d.to);
+        patch_object(x, x->claim, "status", decide_begun, on_begun_written);
         break;
     }
 }
@@ -326,17 +362,17 @@ static void act(struct expansion *x)
 
 static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct expansion *x = ctx;
+    struct claim_expansion *x = ctx;
     struct error err;
 
     if (outcome != API_DONE) {
         err = a->error;
         (void)error_wrap(&err, "failed to get PV \"%s\"", claim_of(x->claim)->volume_name);
-        fail(x, &err);
+        expansion_fail(x, &err);
         return;
     }
     x->volume = object_ref(a->object);
-    act(x);
+    start_plan(x);
 }
 
 /* Most claims have what they ask for: the caches say so, and the server is not asked. */
@@ -352,7 +388,7 @@ enum sync_result expand_sync(void *ctx, struct str key)
 {
     struct expand *e = ctx;
     const struct object *o = informer_get_key(e->claims, key);
-    struct expansion *x;
+    struct claim_expansion *x;
 
     if (!o || is_quiet(e, claim_of(o)))
         return SYNC_DONE;

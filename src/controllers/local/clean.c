@@ -8,6 +8,7 @@
 #include "controllers/local/local_int.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "host/command.h"
 #include "host/device.h"
 #include "host/files.h"
@@ -29,7 +31,6 @@
 #define CLEANER_LIMIT_NS ((uint64_t)24 * 3600 * NS_PER_S)
 #define CLEANER_ARGS_MAX 64
 #define PASSES_MAX 100
-#define CLEANINGS_MAX 2 /* at once: a wipe holds a worker for hours */
 
 /* --- On a worker --- */
 
@@ -44,15 +45,6 @@ static const struct {
     { "/scripts/shred.sh", WIPE_RANDOM, 3 },
     { "/scripts/blkdiscard.sh", WIPE_DISCARD, 1 },
 };
-
-/* The volume's entry in the discovery directory. */
-static int entry_of(const struct clean_job *c, const struct volume *v, char ret[PATH_MAX], struct error *err)
-{
-    char name[NAME_MAX + 1];
-    int r = local_entry_name(c->class, v, name, err);
-
-    return r < 0 ? r : local_entry_path(c->class, name, ret, err);
-}
 
 /* Nothing but the disk that the volume was created for is erased. One without a record is older than
  * records. */
@@ -69,7 +61,7 @@ static int check_disk(const struct volume *v, const char *path, struct error *er
         return 0;
     case DISK_UNSURE:
         if (strchr(recorded, ':'))
-            return error_set(err, ERR_INVALID, "cannot tell whether '%s' is still the disk %s", path,
+            return error_set(err, ERR_INVALID, "cannot determine whether '%s' is still the disk %s", path,
                              recorded);
         return 0;
     case DISK_OTHER:
@@ -81,8 +73,13 @@ static int check_disk(const struct volume *v, const char *path, struct error *er
 static int clean_dir(const struct clean_job *c, const char *path, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
-    int r = mount_table_read(&table, err);
+    /* What is mounted there stays while it is examined and emptied. */
+    _cleanup_(fd_closep) int held = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
+    int r;
 
+    if (held < 0)
+        return error_set_errno(err, -held, "cannot open directory '%s'", path);
+    r = mount_table_read(&table, err);
     if (r < 0)
         return r;
     if (!mount_table_find(table, path)) /* another file system would be emptied */
@@ -90,7 +87,9 @@ static int clean_dir(const struct clean_job *c, const char *path, struct error *
     r = check_disk(volume_of(c->volume), path, err);
     if (r == 0)
         r = host_check_unmounted(path, /* at_too= */ false, err);
-    return r < 0 ? r : host_empty_dir(path, c->guard, &c->job.stop, err);
+    if (MUTANT("local-offers-data"))
+        return r;
+    return r < 0 ? r : host_empty_mount(path, c->guard, &c->job.stop, err);
 }
 
 static int run_cleaner(const struct clean_job *c, const char *device, struct error *err)
@@ -161,9 +160,11 @@ static int clean_run(struct job *j, struct error *err)
     struct clean_job *c = CONTAINER_OF(j, struct clean_job, job);
     const struct volume *v = volume_of(c->volume);
     enum file_kind kind = FILE_MISSING;
-    char path[PATH_MAX];
-    int r = entry_of(c, v, path, err);
+    char name[NAME_MAX + 1], path[PATH_MAX];
+    int r = local_entry_name(c->class, v, name, err);
 
+    if (r == 0)
+        r = local_entry_path(c->class, name, path, err);
     if (r == 0)
         r = host_file_kind(path, &kind, err);
     if (r < 0)
@@ -190,11 +191,11 @@ static void clean_free(struct job *j)
     free(c);
 }
 
-static const struct job_type clean_type = { "cleaning of a volume", clean_run, clean_free };
+static const struct job_type clean_type = { "volume cleanup", clean_run, clean_free };
 
 /* --- On the loop --- */
 
-static void cleaning_free(struct cleaning *c)
+static void cleaning_free(struct local_cleaning *c)
 {
     LIST_REMOVE(c, link);
     c->job = job_drop(c->job);
@@ -205,36 +206,26 @@ static void cleaning_free(struct cleaning *c)
     free(c);
 }
 
-static struct cleaning *find(const struct local *l, const char *volume)
+static struct local_cleaning *find_cleaning(const struct local *l, const char *volume)
 {
-    struct cleaning *c;
+    struct local_cleaning *c;
 
     LIST_FOREACH(c, &l->cleanings, link)
-    if (strcmp(c->volume->name, volume) == 0)
-        return c;
+        if (strcmp(c->volume->name, volume) == 0)
+            return c;
     return NULL;
-}
-
-static unsigned count_running(const struct local *l)
-{
-    const struct cleaning *c;
-    unsigned count = 0;
-
-    LIST_FOREACH(c, &l->cleanings, link)
-    count += c->is_running;
-    return count;
 }
 
 bool local_is_cleaning(const struct local *l, const char *volume)
 {
-    const struct cleaning *c = find(l, volume);
+    const struct local_cleaning *c = find_cleaning(l, volume);
 
     return c && c->is_running;
 }
 
 void local_drop_cleanings(struct local *l)
 {
-    struct cleaning *c, *next;
+    struct local_cleaning *c, *next;
 
     for (c = LIST_FIRST(&l->cleanings); c; c = next) {
         next = LIST_NEXT(c, link);
@@ -243,12 +234,13 @@ void local_drop_cleanings(struct local *l)
 }
 
 /* Another try after 10 s, 20 s, … five minutes. */
-static void cleaning_fail(struct cleaning *c, const struct error *err)
+static void cleaning_fail(struct local_cleaning *c, const struct error *err)
 {
     uint64_t delay_ns = RETRY_NS << (c->failures < 5 ? c->failures : 5);
 
     c->failures++;
-    c->is_running = false;
+    if (!MUTANT("local-never-tries-again"))
+        c->is_running = false;
     timer_disarm(&c->timer);
     c->retry_at_ns = loop_now_ns(c->local->o.part.loop) + (delay_ns < RETRY_MAX_NS ? delay_ns : RETRY_MAX_NS);
     log_warn("volume not cleaned", LOG_STR("volume", c->volume->name), LOG_ERR(err));
@@ -256,10 +248,10 @@ static void cleaning_fail(struct cleaning *c, const struct error *err)
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct cleaning *c = ctx;
+    struct local_cleaning *c = ctx;
     struct local *l = c->local;
 
-    if (!api_went_well(outcome)) {
+    if (!api_write_succeeded(outcome)) {
         cleaning_fail(c, &a->error); /* erasing it again harms nobody */
         return;
     }
@@ -271,7 +263,7 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
 
 static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct cleaning *c = ctx;
+    struct local_cleaning *c = ctx;
     struct api_write_options w = { .api = c->local->api,
                                    .request = { .verb = CLIENT_DELETE },
                                    .object = c->volume,
@@ -293,7 +285,7 @@ static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
 /* --- How far a wipe is --- */
 
 /* False when nothing is wiped, or nobody knows yet how much there is. */
-static bool find_progress(const struct cleaning *c, uint64_t *ret_done, uint64_t *ret_total)
+static bool find_progress(const struct local_cleaning *c, uint64_t *ret_done, uint64_t *ret_total)
 {
     struct clean_job *j;
 
@@ -305,7 +297,7 @@ static bool find_progress(const struct cleaning *c, uint64_t *ret_done, uint64_t
     return *ret_total > 0;
 }
 
-static void log_progress(struct cleaning *c, uint64_t done, uint64_t total)
+static void log_progress(struct local_cleaning *c, uint64_t done, uint64_t total)
 {
     uint64_t now_ns = loop_now_ns(c->local->o.part.loop);
     int64_t left;
@@ -323,9 +315,9 @@ static void log_progress(struct cleaning *c, uint64_t done, uint64_t total)
                  LOG_UINT("total_mib", total >> 20));
 }
 
-static void on_tell(void *ctx)
+static void on_progress_timer(void *ctx)
 {
-    struct cleaning *c = ctx;
+    struct local_cleaning *c = ctx;
     uint64_t done, total;
 
     timer_arm_after(&c->timer, TELL_NS);
@@ -341,7 +333,8 @@ static void on_tell(void *ctx)
 
 static int cmp_names(const void *a, const void *b)
 {
-    const struct cleaning *x = *(struct cleaning *const *)a, *y = *(struct cleaning *const *)b;
+    const struct local_cleaning *x = *(struct local_cleaning *const *)a,
+                                *y = *(struct local_cleaning *const *)b;
 
     return strcmp(x->volume->name, y->volume->name);
 }
@@ -349,13 +342,13 @@ static int cmp_names(const void *a, const void *b)
 void local_collect_wipes(void *local, struct metric_sink *to)
 {
     const struct local *l = local;
-    struct cleaning *running[CLEANINGS_MAX], *c;
+    struct local_cleaning *running[CLEANINGS_MAX], *c;
     uint64_t done, total;
     size_t count = 0;
 
     LIST_FOREACH(c, &l->cleanings, link)
-    if (c->is_running && count < CLEANINGS_MAX)
-        running[count++] = c;
+        if (c->is_running && count < CLEANINGS_MAX)
+            running[count++] = c;
     if (count > 1)
         qsort(running, count, sizeof *running, cmp_names);
     for (size_t i = 0; i < count; i++)
@@ -365,14 +358,14 @@ void local_collect_wipes(void *local, struct metric_sink *to)
 
 /* --- Beginning --- */
 
-static void begin_job(struct cleaning *c, const struct local_class *k, const struct volume *v,
+static void start_job(struct local_cleaning *c, const struct local_class *k, const struct volume *v,
                       struct host_guard *guard)
 {
     struct local *l = c->local;
     struct clean_job *j = calloc(1, sizeof *j);
 
     if (!j)
-        die("no memory to clean a local volume: it would never be processed again");
+        die_with_reason("no memory to clean a local volume: it would never be processed again");
     j->job.type = &clean_type;
     j->class = k;
     j->volume = object_ref(&v->obj);
@@ -388,12 +381,12 @@ static void begin_job(struct cleaning *c, const struct local_class *k, const str
     log_info("cleaning volume", LOG_STR("volume", v->obj.name));
     c->tells = 0;
     c->pace = (struct pace){ 0 };
-    timer_init(&c->timer, l->o.part.loop, on_tell, c);
+    timer_init(&c->timer, l->o.part.loop, on_progress_timer, c);
     timer_arm_after(&c->timer, TELL_NS);
     job_begin(&j->job, l->o.pool, on_cleaned, c);
 }
 
-static void begin_cleaning(struct cleaning *c, const struct volume *v)
+static void start_cleaning(struct local_cleaning *c, const struct volume *v)
 {
     const struct local_class *k = local_class_of(c->local, v->class);
     struct reclaim_rules rules = { c->local->o.dirs, c->local->o.node_name };
@@ -406,7 +399,7 @@ static void begin_cleaning(struct cleaning *c, const struct volume *v)
     else
         r = reclaim_guard_new(&rules, c->local->volumes, c->local->nodes, v, &guard, &failed);
     if (r == 0) {
-        begin_job(c, k, v, guard);
+        start_job(c, k, v, guard);
         return;
     }
     recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
@@ -417,14 +410,14 @@ static void begin_cleaning(struct cleaning *c, const struct volume *v)
 /* The last look (plugins/reclaim_guard.h): the claim … */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct cleaning *c = ctx;
+    struct local_cleaning *c = ctx;
     struct error err;
 
     (void)outcome;
     if (reclaim_check_claim(a, volume_of(c->fresh), &err) < 0)
         cleaning_fail(c, &err);
     else if (local_owns(c->local, volume_of(c->fresh)))
-        begin_cleaning(c, volume_of(c->fresh));
+        start_cleaning(c, volume_of(c->fresh));
     else
         cleaning_free(c);
 }
@@ -432,7 +425,7 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
 /* … after the volume. */
 static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct cleaning *c = ctx;
+    struct local_cleaning *c = ctx;
     struct error err;
 
     (void)outcome;
@@ -446,18 +439,23 @@ static void on_volume(void *ctx, enum api_outcome outcome, const struct client_a
              volume_of(c->fresh)->claim.name, on_claim, c);
 }
 
-static void begin(struct local *l, const struct volume *v)
+static void clean_volume(struct local *l, const struct volume *v)
 {
-    struct cleaning *c = find(l, v->obj.name);
+    struct local_cleaning *c = find_cleaning(l, v->obj.name);
+    const struct local_cleaning *other;
+    unsigned running = 0;
 
+    LIST_FOREACH(other, &l->cleanings, link)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
+        running += other->is_running;
     if (c && (c->is_running || loop_now_ns(l->o.part.loop) < c->retry_at_ns))
         return;
-    if (count_running(l) >= CLEANINGS_MAX)
+    if (running >= CLEANINGS_MAX)
         return; /* a later pass */
     if (!c) {
         c = calloc(1, sizeof *c);
         if (!c)
-            die("no memory to clean a local volume: it would never be processed again");
+            die_with_reason("no memory to clean a local volume: it would never be processed again");
         c->local = l;
         LIST_INSERT_HEAD(&l->cleanings, c, link);
     }
@@ -467,9 +465,10 @@ static void begin(struct local *l, const struct volume *v)
     api_read(&c->write, &l->api, KIND_VOLUME, "", v->obj.name, on_volume, c);
 }
 
-static void forget_gone(struct local *l)
+void local_clean_all(struct local *l)
 {
-    struct cleaning *c, *next;
+    struct local_cleaning *c, *next;
+    struct informer_cursor at;
 
     for (c = LIST_FIRST(&l->cleanings); c; c = next) {
         const struct object *o = informer_get(l->volumes, "", c->volume->name);
@@ -478,13 +477,6 @@ static void forget_gone(struct local *l)
         if (!c->is_running && (!o || strcmp(o->uid, c->volume->uid) != 0))
             cleaning_free(c);
     }
-}
-
-void local_clean_all(struct local *l)
-{
-    struct informer_cursor at;
-
-    forget_gone(l);
     for (const struct object *o = informer_first(l->volumes, &at); o; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);
 
@@ -496,7 +488,7 @@ void local_clean_all(struct local *l)
         else if (v->reclaim != RECLAIM_DELETE)
             recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnknownReclaimPolicy",
                            "Volume has unrecognized PersistentVolumeReclaimPolicy");
-        else if (reclaim_is_to_go(v))
-            begin(l, v);
+        else if (reclaim_is_due(v))
+            clean_volume(l, v);
     }
 }

@@ -28,7 +28,7 @@ uint64_t local_round_capacity(uint64_t bytes)
     return bytes >= 10 * MIB ? bytes - bytes % MIB : bytes;
 }
 
-static uint32_t fnv1a(uint32_t hash, const char *text)
+static uint32_t hash_fnv1a(uint32_t hash, const char *text)
 {
     for (; *text; text++)
         hash = (hash ^ (uint8_t)*text) * UINT32_C(16777619);
@@ -37,7 +37,7 @@ static uint32_t fnv1a(uint32_t hash, const char *text)
 
 void local_volume_name(const char *entry, const char *node, const char *class, char ret[LOCAL_NAME_BYTES])
 {
-    uint32_t hash = fnv1a(fnv1a(fnv1a(UINT32_C(2166136261), entry), node), class);
+    uint32_t hash = hash_fnv1a(hash_fnv1a(hash_fnv1a(UINT32_C(2166136261), entry), node), class);
 
     (void)snprintf(ret, LOCAL_NAME_BYTES, "local-pv-%" PRIx32, hash);
 }
@@ -69,7 +69,7 @@ int local_entry_path(const struct local_class *k, const char *name, char ret[PAT
         return r;
     n = snprintf(ret, PATH_MAX, "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
     if (n < 0 || n >= PATH_MAX)
-        return error_set(err, ERR_INVALID, "the path of '%s' is too long", name);
+        return error_set(err, ERR_INVALID, "path of '%s' is too long", name);
     return 0;
 }
 
@@ -80,45 +80,34 @@ int local_entry_name(const struct local_class *k, const struct volume *v, char r
     int r;
 
     if (v->source.kind != SOURCE_LOCAL)
-        return error_set(err, ERR_INVALID, "it is no local volume");
+        return error_set(err, ERR_INVALID, "not a local volume");
     r = host_clean_path(v->source.local->path, clean, err);
     if (r < 0)
         return r;
     if (!host_path_is_below(clean, k->host_dir) || host_path_depth(clean) != host_path_depth(k->host_dir) + 1)
-        return error_set(err, ERR_INVALID, "'%s' is no entry of '%s'", clean, k->host_dir);
+        return error_set(err, ERR_INVALID, "'%s' is not a direct entry of '%s'", clean, k->host_dir);
     if (snprintf(ret, NAME_MAX + 1, "%s", strrchr(clean, '/') + 1) > NAME_MAX)
-        return error_set(err, ERR_INVALID, "the name of '%s' is too long", clean);
+        return error_set(err, ERR_INVALID, "name of '%s' is too long", clean);
     return 0;
 }
 
 /* --- One entry --- */
 
-static int find_none(struct found *ret, const char *path, const char *problem, struct error *err)
+static int reject_candidate(struct local_candidate *ret, const char *path, const char *problem,
+                            struct error *err)
 {
     char quoted[QUOTED_BYTES];
 
     ret->state = FOUND_NONE;
     ret->problem = problem;
-    return error_set(err, ERR_INVALID, "path %s %s", quote(quoted, sizeof quoted, str_of(path)), problem);
+    return error_set(err, ERR_INVALID, "path %s %s", quote_text(quoted, sizeof quoted, str_of(path)),
+                     problem);
 }
 
-static int measure_dir(const struct mount_table *t, const char *path, struct found *ret, struct error *err)
+static int measure_candidate(const struct mount_table *t, const char *path, struct local_candidate *ret,
+                             struct error *err)
 {
     struct host_usage usage;
-    int r;
-
-    if (!mount_table_find(t, path)) {
-        ret->disk = DISK_ANY_MOUNT;
-        return find_none(ret, path, "is not a valid mount point", err);
-    }
-    r = host_usage_of_fs(path, &usage, err);
-    if (r == 0)
-        ret->bytes = usage.capacity;
-    return r;
-}
-
-static int measure(const struct mount_table *t, const char *path, struct found *ret, struct error *err)
-{
     enum file_kind kind;
     int r = host_file_kind(path, &kind, err);
 
@@ -127,22 +116,30 @@ static int measure(const struct mount_table *t, const char *path, struct found *
     if (kind == FILE_BLOCK_DEVICE)
         return device_size(path, &ret->bytes, err);
     if (kind == FILE_DIR && ret->class->mode == VOLUME_MODE_BLOCK)
-        return find_none(ret, path, "is a directory, but the class is of volumeMode Block", err);
-    if (kind == FILE_DIR)
-        return measure_dir(t, path, ret, err);
-    return find_none(ret, path, "is neither a directory nor a block device", err);
+        return reject_candidate(ret, path, "is a directory, but the class is of volumeMode Block", err);
+    if (kind != FILE_DIR)
+        return reject_candidate(ret, path, "is neither a directory nor a block device", err);
+    if (!mount_table_find(t, path)) {
+        ret->disk = DISK_ANY_MOUNT;
+        return reject_candidate(ret, path, "is not a valid mount point", err);
+    }
+    r = host_usage_of_fs(path, &usage, err);
+    if (r == 0)
+        ret->bytes = usage.capacity;
+    return r;
 }
 
-static int scan_disk(struct scan *s, const struct mount_table *t, struct found *ret, struct error *err)
+static int scan_disk(struct local_scan *s, const struct mount_table *t, struct local_candidate *ret,
+                     struct error *err)
 {
     char path[PATH_MAX], disk[DISK_NAME_BYTES];
     int r;
 
     if (!str_is_utf8(str_of(ret->name)))
-        return error_set(err, ERR_INVALID, "a name in '%s' is not UTF-8", ret->class->mount_dir);
+        return error_set(err, ERR_INVALID, "a file name in '%s' is not UTF-8", ret->class->mount_dir);
     r = local_entry_path(ret->class, ret->name, path, err);
     if (r == 0)
-        r = measure(t, path, ret, err);
+        r = measure_candidate(t, path, ret, err);
     if (r < 0)
         return r;
     if (ret->bytes == 0)
@@ -158,16 +155,7 @@ static int scan_disk(struct scan *s, const struct mount_table *t, struct found *
     return 0;
 }
 
-static int scan_entry(struct scan *s, const struct local_class *k, const struct mount_table *t,
-                      const char *name, struct error *err)
-{
-    struct found found = { .class = k, .name = name, .state = FOUND_UNKNOWN, .disk = "", .problem = "" };
-    int r = scan_disk(s, t, &found, err);
-
-    return vec_push(&s->finds.list, found) < 0 ? error_no_memory(err) : r;
-}
-
-static int scan_class(struct scan *s, const struct local_class *k, const struct mount_table *t,
+static int scan_class(struct local_scan *s, const struct local_class *k, const struct mount_table *t,
                       struct error *err)
 {
     struct error failed = { 0 };
@@ -175,10 +163,19 @@ static int scan_class(struct scan *s, const struct local_class *k, const struct 
     int r = host_list_dir(k->mount_dir, &s->finds.arena, LOCAL_ENTRIES_MAX, &names, err);
 
     for (uint32_t i = 0; i < names.count && r == 0; i++) {
+        struct local_candidate found = {
+            .class = k, .name = names.items[i], .state = FOUND_UNKNOWN, .disk = "", .problem = ""
+        };
+        int one;
+
         if (atomic_load(&s->job.stop))
             return error_set(err, ERR_CANCELLED, "stopped");
-        if (local_name_matches(k->name_pattern, names.items[i]) &&
-            scan_entry(s, k, t, names.items[i], &failed) < 0)
+        if (!local_name_matches(k->name_pattern, found.name))
+            continue;
+        one = scan_disk(s, t, &found, &failed);
+        if (vec_push(&s->finds.list, found) < 0)
+            one = error_no_memory(&failed);
+        if (one < 0)
             buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
     if (r == 0 && vec_push(&s->finds.listed, k) < 0)
@@ -189,7 +186,7 @@ static int scan_class(struct scan *s, const struct local_class *k, const struct 
 static int scan_run(struct job *j, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
-    struct scan *s = CONTAINER_OF(j, struct scan, job);
+    struct local_scan *s = CONTAINER_OF(j, struct local_scan, job);
     struct error failed = { 0 };
     int r = mount_table_read(&table, err);
 
@@ -204,16 +201,16 @@ static int scan_run(struct job *j, struct error *err)
 
 static int cmp_found(const void *a, const void *b)
 {
-    const struct found *x = a, *y = b;
+    const struct local_candidate *x = a, *y = b;
 
     if (x->class != y->class)
         return x->class < y->class ? -1 : 1;
     return strcmp(x->name, y->name);
 }
 
-const struct found *finds_get(const struct finds *f, const struct local_class *k, const char *name)
+const struct local_candidate *finds_get(const struct finds *f, const struct local_class *k, const char *name)
 {
-    struct found wanted = { .class = k, .name = name };
+    struct local_candidate wanted = { .class = k, .name = name };
 
     if (f->list.count == 0)
         return NULL;
@@ -237,18 +234,18 @@ void finds_done(struct finds *f)
 
 static void scan_free(struct job *j)
 {
-    struct scan *s = CONTAINER_OF(j, struct scan, job);
+    struct local_scan *s = CONTAINER_OF(j, struct local_scan, job);
 
     finds_done(&s->finds);
     buf_done(&s->failures);
     free(s);
 }
 
-static const struct job_type scan_type = { "search for local disks", scan_run, scan_free };
+static const struct job_type scan_type = { "local disk discovery", scan_run, scan_free };
 
-struct scan *scan_new(const struct local_config *config)
+struct local_scan *scan_new(const struct local_config *config)
 {
-    struct scan *s = calloc(1, sizeof *s);
+    struct local_scan *s = calloc(1, sizeof *s);
 
     if (!s)
         return NULL;

@@ -35,37 +35,38 @@ const struct node *local_own_node(const struct local *l)
 }
 
 /* A node agent that starts beside this registers its node within moments: that is no trouble yet. */
-static bool refuse(struct local *l, const char *why)
+static bool reject_node(struct local *l, const char *why)
 {
     uint64_t now_ns = loop_now_ns(l->o.part.loop);
 
     if (!l->waits_since_ns)
         l->waits_since_ns = now_ns;
-    if (!l->has_told && now_ns - l->waits_since_ns >= NODE_WAIT_NS) {
-        log_error("no local volumes: the node cannot be used", LOG_STR("node", l->o.node_name),
+    if (!l->is_node_rejected && now_ns - l->waits_since_ns >= NODE_WAIT_NS) {
+        log_error("local volumes disabled, node not usable", LOG_STR("node", l->o.node_name),
                   LOG_STR("reason", why));
-        l->has_told = true;
+        l->is_node_rejected = true;
     }
     return false;
 }
 
 /* True when the node is known and can be named in volumes; the identity is then its own. */
-static bool know_node(struct local *l)
+static bool check_own_node(struct local *l)
 {
     const struct node *n = local_own_node(l);
     const char *host = n ? object_label(&n->obj, LABEL_HOSTNAME) : NULL;
     char *identity;
 
     if (!n)
-        return refuse(l, "there is no such node");
+        return reject_node(l, "node not found");
     if (!host || host[0] == '\0')
-        return refuse(l, "the node has no label " LABEL_HOSTNAME);
-    l->has_told = false;
+        return reject_node(l, "node has no label " LABEL_HOSTNAME);
+    l->is_node_rejected = false;
     l->waits_since_ns = 0;
     if (asprintf(&identity, "local-volume-provisioner-%s%s%s", n->obj.name,
                  l->o.config->uses_node_name_only ? "" : "-",
                  l->o.config->uses_node_name_only ? "" : n->obj.uid) < 0)
-        die("no memory for the identity of the local provisioner: its volumes would not be recognised");
+        die_with_reason(
+            "no memory for the identity of the local provisioner: its volumes would not be recognised");
     free(l->identity);
     l->identity = identity;
     return true;
@@ -97,20 +98,8 @@ static void write_labels(const struct local *l, const struct node *n, struct buf
     json_out_end_object(out);
 }
 
-static void write_owner(const struct node *n, struct buf *out)
-{
-    json_out_array(out, "ownerReferences");
-    json_out_object(out, NULL);
-    json_out_text(out, "apiVersion", "v1");
-    json_out_text(out, "kind", "Node");
-    json_out_text(out, "name", n->obj.name);
-    json_out_text(out, "uid", n->obj.uid);
-    json_out_end_object(out);
-    json_out_end_array(out);
-}
-
-static void write_meta(const struct local *l, const struct node *n, const struct found *f, const char *name,
-                       const struct quantity *size, struct buf *out)
+static void write_meta(const struct local *l, const struct node *n, const struct local_candidate *f,
+                       const char *name, const struct quantity *size, struct buf *out)
 {
     volume_write_begin(out, name);
     json_out_object(out, "annotations");
@@ -119,8 +108,16 @@ static void write_meta(const struct local *l, const struct node *n, const struct
     json_out_quantity(out, ANN_DISK_CAPACITY, size);
     json_out_end_object(out);
     write_labels(l, n, out);
-    if (l->o.config->sets_owner)
-        write_owner(n, out);
+    if (l->o.config->sets_owner) {
+        json_out_array(out, "ownerReferences");
+        json_out_object(out, NULL);
+        json_out_text(out, "apiVersion", "v1");
+        json_out_text(out, "kind", "Node");
+        json_out_text(out, "name", n->obj.name);
+        json_out_text(out, "uid", n->obj.uid);
+        json_out_end_object(out);
+        json_out_end_array(out);
+    }
     json_out_end_object(out);
 }
 
@@ -147,7 +144,7 @@ static void write_affinity(const struct node *n, const struct local_class *k, st
     json_out_end_object(out);
 }
 
-static int write_volume(const struct local *l, const struct node *n, const struct found *f,
+static int write_volume(const struct local *l, const struct node *n, const struct local_candidate *f,
                         enum reclaim_policy policy, const char *name, struct buf *out, struct error *err)
 {
     const struct local_class *k = f->class;
@@ -155,7 +152,7 @@ static int write_volume(const struct local *l, const struct node *n, const struc
 
     write_meta(l, n, f, name, &size, out);
     json_out_object(out, "spec");
-    volume_write_capacity(out, &size);
+    json_out_storage(out, "capacity", &size);
     json_out_array(out, "accessModes");
     json_out_text(out, NULL, k->access_mode);
     json_out_end_array(out);
@@ -190,7 +187,7 @@ static void on_created(void *ctx, enum api_outcome outcome, const struct client_
 }
 
 /* Another volume of this node has the path: it is somebody's already. */
-static bool is_path_taken(const struct local *l, const struct node *n, const struct found *f)
+static bool is_path_taken(const struct local *l, const struct node *n, const struct local_candidate *f)
 {
     char path[PATH_MAX * 2];
     struct informer_cursor at;
@@ -216,7 +213,7 @@ enum reclaim_policy local_policy_of(const struct local *l, const struct local_cl
 }
 
 /* True when a request is on its way. */
-static bool create(struct local *l, const struct node *n, const struct found *f)
+static bool create_volume(struct local *l, const struct node *n, const struct local_candidate *f)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     enum reclaim_policy policy = local_policy_of(l, f->class);
@@ -247,6 +244,7 @@ void local_end_pass(struct local *l)
 {
     finds_done(&l->finds);
     l->finds = (struct finds){ 0 };
+    l->finds_at = 0;
     if (l->is_dirty)
         local_wake(l);
     else
@@ -259,7 +257,7 @@ static void create_next(void *ctx)
     const struct node *n = local_own_node(l);
 
     while (n && l->finds_at < l->finds.list.count)
-        if (create(l, n, &l->finds.list.items[l->finds_at++]))
+        if (create_volume(l, n, &l->finds.list.items[l->finds_at++]))
             return;
     l->finds_at = l->finds.list.count;
     local_remove_taint(l);
@@ -268,17 +266,8 @@ static void create_next(void *ctx)
 
 /* --- A pass --- */
 
-static void add_class_failures(const struct local *l, struct buf *failures)
-{
-    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
-        if (local_policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
-            buf_addf(failures,
-                     "%s: there is no such class, or its volumes are neither deleted nor retained\n",
-                     l->o.config->classes[i].name);
-}
-
 /* The same as the last time is not worth a line. */
-static void tell_failures(struct local *l, struct buf *failures)
+static void log_failures(struct local *l, struct buf *failures)
 {
     struct str rest = buf_str(failures);
 
@@ -289,13 +278,13 @@ static void tell_failures(struct local *l, struct buf *failures)
     while (rest.len) {
         struct str line = str_next(&rest, '\n');
 
-        log_warn("no local volume", LOG_TEXT("reason", line));
+        log_warn("local volume skipped", LOG_TEXT("reason", line));
     }
 }
 
 static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct scan *s = CONTAINER_OF(j, struct scan, job);
+    struct local_scan *s = CONTAINER_OF(j, struct local_scan, job);
     struct local *l = ctx;
 
     l->scan = NULL;
@@ -304,8 +293,12 @@ static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
         local_end_pass(l);
         return;
     }
-    add_class_failures(l, &s->failures);
-    tell_failures(l, &s->failures);
+    for (uint32_t i = 0; i < l->o.config->classes_count; i++)
+        if (local_policy_of(l, &l->o.config->classes[i]) == RECLAIM_UNKNOWN)
+            buf_addf(&s->failures,
+                     "%s: StorageClass not found, or its reclaimPolicy is neither Delete nor Retain\n",
+                     l->o.config->classes[i].name);
+    log_failures(l, &s->failures);
     l->finds = s->finds;
     s->finds = (struct finds){ 0 };
     l->finds_at = 0;
@@ -341,16 +334,16 @@ static void watch_again(struct local *l)
         (void)mount_watch_start(l->o.part.loop, on_mounts, l, &l->mounts, &ignored);
 }
 
-static void pass(void *ctx)
+static void run_pass(void *ctx)
 {
     struct local *l = ctx;
-    struct scan *s;
+    struct local_scan *s;
 
     assert(!l->scan && !api_write_is_active(&l->write));
     l->is_awake = false;
     l->is_dirty = false;
     watch_again(l); /* before anything is looked at */
-    if (!know_node(l)) {
+    if (!check_own_node(l)) {
         timer_arm_after(&l->timer, PASS_NS);
         return;
     }
@@ -402,7 +395,7 @@ static void on_class_add(void *ctx, const struct object *o, bool is_initial)
     local_wake(ctx);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void index_path(const struct object *o, index_emit_fn *emit, void *ctx)
 {
@@ -417,7 +410,7 @@ static int add_metrics(struct local *l, struct error *err)
     static const char *const labels[] = { "volume", NULL };
     static const struct metric_desc desc = {
         .name = "berth_local_wipe_progress_ratio",
-        .help = "How much of a local volume's device has been erased, while that lasts.",
+        .help = "Fraction of the device of a local volume that has been erased, during cleanup.",
         .type = METRIC_GAUGE,
         .labels = labels,
     };
@@ -431,50 +424,44 @@ static int add_metrics(struct local *l, struct error *err)
     return r;
 }
 
-static int local_open(struct local *l, struct error *err)
-{
-    static const struct informer_index by_path = { VOLUMES_BY_PATH, index_path };
-    struct informers *all = l->o.part.informers;
-    int r;
-
-    l->volumes = reclaim_volumes(all, err) ? part_indexed(all, KIND_VOLUME, &by_path, err) : NULL;
-    l->classes = l->volumes ? informers_get(all, KIND_CLASS, err) : NULL;
-    l->nodes = l->classes ? informers_get(all, KIND_NODE, err) : NULL;
-    if (!l->nodes)
-        return -(int)err->code;
-    rng_init(&l->rng, part_seed(&l->o.part, "local-volume-provisioner"));
-    if (part_api(&l->o.part, LOCAL_FIELD_MANAGER, &l->api, err) < 0)
-        return -(int)err->code;
-    l->api.rng = &l->rng;
-    l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
-    l->watches = calloc(l->o.config->classes_count + 1, sizeof(struct dirwatch *));
-    if (!l->watches)
-        return error_no_memory(err);
-    r = add_metrics(l, err);
-    return r < 0 ? r : part_recorder(&l->o.part, "localvolume-provisioner", &l->recorder, err);
-}
-
 int local_new(const struct local_options *o, struct local **ret, struct error *err)
 {
+    static const struct informer_index by_path = { VOLUMES_BY_PATH, index_path };
     _cleanup_(local_free_p) struct local *l = calloc(1, sizeof *l);
+    struct informers *all = o->part.informers;
     int r;
 
     if (!l)
         return error_no_memory(err);
     l->o = *o;
     LIST_INIT(&l->cleanings);
-    timer_init(&l->timer, o->part.loop, pass, l);
-    r = local_open(l, err);
-    if (r < 0)
-        return r;
-    *ret = TAKE(l);
-    return 0;
+    timer_init(&l->timer, o->part.loop, run_pass, l);
+    l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
+    l->watches = calloc(o->config->classes_count + 1, sizeof(struct dirwatch *));
+    if (!l->watches)
+        return error_no_memory(err);
+    l->volumes = reclaim_volumes(all, err) ? component_indexed(all, KIND_VOLUME, &by_path, err) : NULL;
+    l->classes = l->volumes ? informers_get(all, KIND_CLASS, err) : NULL;
+    l->nodes = l->classes ? informers_get(all, KIND_NODE, err) : NULL;
+    if (!l->nodes)
+        return -(int)err->code;
+    rng_init(&l->rng, component_seed(&o->part, "local-volume-provisioner"));
+    r = component_api(&o->part, LOCAL_FIELD_MANAGER, &l->api, err);
+    l->api.rng = &l->rng;
+    if (r == 0)
+        r = add_metrics(l, err);
+    if (r == 0)
+        r = component_recorder(&o->part, "localvolume-provisioner", &l->recorder, err);
+    if (r == 0)
+        *ret = TAKE(l);
+    return r;
 }
 
 void local_start(struct local *l)
 {
     uint64_t min_ns = l->o.config->resync_min_ns;
 
+    assert(!l->volumes_handler.informer); /* once */
     l->volumes_handler =
         (struct informer_handler){ .on_update = on_volume_update, .on_delete = on_volume_delete, .ctx = l };
     if (min_ns)

@@ -16,7 +16,7 @@
 #include "api/storage.h"
 #include "host/guard.h"
 #include "io/pool.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
 struct local_class {
     const char *name;
@@ -43,7 +43,7 @@ struct local_config {
 };
 
 struct local_options {
-    struct part_options part;
+    struct component_deps part;
     struct pool *pool;
     const struct local_config *config;
     const char *node_name;         /* borrowed, as the rest */
@@ -58,5 +58,7 @@ int local_new(const struct local_options *o, struct local **ret, struct error *e
 void local_start(struct local *l);
 struct local *local_free(struct local *l);
 DEFINE_CLEANUP(struct local, local_free)
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *local_check(const struct local *l);
 
 #endif

@@ -15,7 +15,7 @@
 #include "host/files.h"
 #include "host/wipe.h"
 #include "io/job.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
 #include "plugins/reclaim_guard.h"
 
 #define LOCAL_FIELD_MANAGER "berth-local-provisioner"
@@ -27,17 +27,17 @@ struct local;
 
 /* --- discover.c: what is there --- */
 
-enum found_state {
+enum restored_state {
     FOUND_DISK,
     FOUND_NONE,    /* certainly none: nothing is mounted there, or it is something else */
     FOUND_UNKNOWN, /* it could not be examined */
 };
 
 /* An entry of a discovery directory. */
-struct found {
+struct local_candidate {
     const struct local_class *class;
     const char *name; /* of the entry */
-    enum found_state state;
+    enum restored_state state;
     uint64_t bytes;      /* of a disk: rounded, */
     const char *disk;    /* and which: host/disk.h; of a bare directory DISK_ANY_MOUNT; else "" */
     const char *problem; /* of what is none: "is not a mount point" */
@@ -45,17 +45,17 @@ struct found {
 
 /* All of them, in the order of classes and names, with their texts. */
 struct finds {
-    VEC(struct found) list;
+    VEC(struct local_candidate) list;
     VEC(const struct local_class *) listed; /* the classes whose directory could be read */
     struct arena arena;
 };
 void finds_done(struct finds *f);
 /* NULL: there is no such entry, or it matches no pattern. */
-const struct found *finds_get(const struct finds *f, const struct local_class *k, const char *name);
+const struct local_candidate *finds_get(const struct finds *f, const struct local_class *k, const char *name);
 /* False: nothing is known of the class's entries. */
 bool finds_has_class(const struct finds *f, const struct local_class *k);
 
-struct scan {
+struct local_scan {
     struct job job;
     const struct local_config *config;
     struct finds finds;
@@ -63,7 +63,7 @@ struct scan {
 };
 
 /* NULL without memory. */
-struct scan *scan_new(const struct local_config *config);
+struct local_scan *scan_new(const struct local_config *config);
 
 /* Down to whole GiB from 10 GiB on, to whole MiB from 10 MiB on. */
 uint64_t local_round_capacity(uint64_t bytes);
@@ -99,9 +99,11 @@ void local_drop_revisions(struct local *l);
 
 /* --- clean.c: erasing --- */
 
+#define CLEANINGS_MAX 2 /* at once: a wipe holds a worker for hours */
+
 /* A volume that is being cleaned, or waits for another try. */
-struct cleaning {
-    LIST_ENTRY(cleaning) link;
+struct local_cleaning {
+    LIST_ENTRY(local_cleaning) link;
     struct local *local;
     struct object *volume;
     struct object *fresh; /* the same as the server has it, before it is cleaned */
@@ -155,12 +157,12 @@ struct local {
     struct buf failures; /* of the last scan: told when they change */
     struct rng rng;
     struct api api;
-    LIST_HEAD(, cleaning) cleanings;
+    LIST_HEAD(, local_cleaning) cleanings;
     struct api_write untaint;
     bool is_untainted;
     bool is_awake;           /* the timer fires soon */
     bool is_dirty;           /* something happened during the pass */
-    bool has_told;           /* why nothing is done */
+    bool is_node_rejected;   /* why nothing is done */
     uint64_t waits_since_ns; /* for the node; 0: it does not */
 };
 

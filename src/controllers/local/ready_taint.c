@@ -31,7 +31,8 @@ static int write_others(const struct object *node, const char *key, struct buf *
     return 0;
 }
 
-static enum api_verdict decide(void *ctx, const struct object *now, struct buf *body, struct error *err)
+static enum api_decision decide_taints(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
 {
     const struct local *l = ctx;
     struct merge_patch p;
@@ -42,16 +43,16 @@ static enum api_verdict decide(void *ctx, const struct object *now, struct buf *
     merge_patch_member(&p, "spec");
     if (write_others(now, l->o.config->ready_taint, body, err) < 0)
         return API_REFUSE;
-    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 static void on_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct local *l = ctx;
 
-    if (!api_went_well(outcome))
+    if (!api_write_succeeded(outcome))
         log_warn("taint not removed", LOG_STR("taint", l->o.config->ready_taint), LOG_ERR(&a->error));
-    l->is_untainted = api_went_well(outcome); /* else after the next pass */
+    l->is_untainted = api_write_succeeded(outcome); /* else after the next pass */
 }
 
 void local_remove_taint(struct local *l)
@@ -62,7 +63,8 @@ void local_remove_taint(struct local *l)
                                                 .kind = kind_info(KIND_NODE),
                                                 .name = l->o.node_name,
                                                 .patch = CLIENT_PATCH_MERGE },
-                                   .decide = decide,
+                                   .decide = decide_taints,
+                                   .step = API_STEP_TAINT,
                                    .done = on_written,
                                    .ctx = l };
 

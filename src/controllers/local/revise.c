@@ -20,6 +20,7 @@
 #include "api/node_selector.h"
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 
 /* --- Deciding --- */
@@ -42,6 +43,8 @@ static bool is_of_this_node(const struct local *l, const struct volume *v, const
 
 static bool is_free(const struct volume *v)
 {
+    if (MUTANT("local-withdraws-bound-volumes"))
+        return true;
     return !v->claim.is_set &&
            (v->phase == VOLUME_AVAILABLE || v->phase == VOLUME_PENDING || v->phase == VOLUME_PHASE_UNSET);
 }
@@ -53,14 +56,14 @@ static struct quantity bytes_quantity(uint64_t bytes)
 
 /* Why the volume cannot be used now; r->problem stays "" when it can. */
 static void decide_problem(const struct local *l, const struct volume *v, const struct local_class *k,
-                           const char *entry, const struct found *f, struct revision *r)
+                           const char *entry, const struct local_candidate *f, struct revision *r)
 {
     const char *recorded = object_annotation(&v->obj, ANN_DISK), *path = v->source.local->path;
     struct quantity size = bytes_quantity(f ? f->bytes : 0);
 
     r->reason = "DiskMissing";
     if (!f && local_name_matches(k->name_pattern, entry)) {
-        (void)snprintf(r->problem, sizeof r->problem, "%s is not there", path);
+        (void)snprintf(r->problem, sizeof r->problem, "%s does not exist", path);
     } else if (f && f->state == FOUND_NONE) {
         (void)snprintf(r->problem, sizeof r->problem, "%s %s", path, f->problem);
     } else if (f && f->state == FOUND_DISK && recorded && disk_compare(recorded, f->disk) == DISK_OTHER) {
@@ -78,7 +81,7 @@ static void decide_problem(const struct local *l, const struct volume *v, const 
 }
 
 /* A volume of an earlier registration is not taken over on a guess. */
-static bool is_known_disk(const struct local *l, const struct volume *v, const struct found *f)
+static bool is_known_disk(const struct local *l, const struct volume *v, const struct local_candidate *f)
 {
     const char *recorded = object_annotation(&v->obj, ANN_DISK);
 
@@ -88,7 +91,7 @@ static bool is_known_disk(const struct local *l, const struct volume *v, const s
 
 /* The size of a file system that shares its space with others (ZFS) is never quite the same: one percent of
  * what was recorded does not count. */
-static bool has_changed(const struct found *f, const struct quantity *recorded)
+static bool has_changed(const struct local_candidate *f, const struct quantity *recorded)
 {
     uint64_t before = (uint64_t)quantity_value(recorded);
     uint64_t change = f->bytes > before ? f->bytes - before : before - f->bytes;
@@ -96,7 +99,7 @@ static bool has_changed(const struct found *f, const struct quantity *recorded)
     return strncmp(f->disk, "mount:", strlen("mount:")) == 0 ? change > before / 100 : change > 0;
 }
 
-static void decide_record(const struct local *l, const struct volume *v, const struct found *f,
+static void decide_record(const struct local *l, const struct volume *v, const struct local_candidate *f,
                           struct revision *r)
 {
     const char *recorded = object_annotation(&v->obj, ANN_DISK);
@@ -115,10 +118,10 @@ static void decide_record(const struct local *l, const struct volume *v, const s
 }
 
 /* False when all is as it should be, or nothing is known. */
-static bool decide(const struct local *l, const struct volume *v, struct revision *r)
+static bool decide_revision(const struct local *l, const struct volume *v, struct revision *r)
 {
     const struct local_class *k = local_class_of(l, v->class);
-    const struct found *f;
+    const struct local_candidate *f;
     char entry[NAME_MAX + 1];
     const char *reported = object_annotation(&v->obj, ANN_DISK_PROBLEM);
     struct error ignored;
@@ -145,22 +148,17 @@ static bool decide(const struct local *l, const struct volume *v, struct revisio
 
 /* --- Writing --- */
 
-static void write_size(uint64_t bytes, struct buf *out)
-{
-    struct quantity size = bytes_quantity(bytes);
-
-    quantity_format(&size, out);
-}
-
-static enum err write_patch(const struct local *l, const struct volume *v, const struct revision *r,
-                            struct buf *body)
+static enum api_decision decide_patch(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     _cleanup_(buf_done_p) struct buf size = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    const struct local *l = ctx;
+    const struct revision *r = &l->revision;
     struct quantity bytes = bytes_quantity(r->bytes);
     struct merge_patch p;
 
     quantity_format(&bytes, &size);
-    merge_patch_begin(&p, body, &v->obj);
+    merge_patch_begin(&p, body, now);
     if (r->is_adopted)
         merge_patch_annotation(&p, ANN_PROVISIONED_BY, l->identity);
     if (r->disk)
@@ -172,10 +170,10 @@ static enum err write_patch(const struct local *l, const struct volume *v, const
     if (r->is_resized) {
         merge_patch_member(&p, "spec");
         json_out_object(body, NULL);
-        volume_write_capacity(body, &bytes);
+        json_out_storage(body, "capacity", &bytes);
         json_out_end_object(body);
     }
-    return merge_patch_finish(&p);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 static void report_resize(struct local *l, const struct volume *v, const struct revision *r)
@@ -184,7 +182,7 @@ static void report_resize(struct local *l, const struct volume *v, const struct 
                                      before = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
     struct quantity bytes = bytes_quantity(r->bytes);
 
-    write_size(r->bytes, &size);
+    quantity_format(&bytes, &size);
     quantity_format(&v->capacity, &before);
     if (r->is_resized)
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "CapacityChanged",
@@ -193,27 +191,26 @@ static void report_resize(struct local *l, const struct volume *v, const struct 
     else if (r->is_measured && v->has_capacity && quantity_cmp(&bytes, &v->capacity) != 0)
         recorder_event(l->recorder, &v->obj,
                        quantity_cmp(&bytes, &v->capacity) < 0 ? EVENT_WARNING : EVENT_NORMAL, "DiskResized",
-                       "the disk holds %s now, the volume's capacity is %s", buf_cstr(&size),
+                       "size of the disk is now %s, capacity of the volume is %s", buf_cstr(&size),
                        buf_cstr(&before));
 }
 
-static void report(struct local *l, const struct volume *v, const struct revision *r)
+static void report_revision(struct local *l, const struct volume *v, const struct revision *r)
 {
     if (r->problem[0]) {
         log_warn(r->is_withdrawn ? "local volume withdrawn" : "disk of local volume not usable",
                  LOG_STR("volume", v->obj.name), LOG_STR("reason", r->problem));
         recorder_event(l->recorder, &v->obj, EVENT_WARNING, r->reason, "%s%s", r->problem,
-                       r->is_withdrawn ? "; the volume is deleted until there is a disk" : "");
+                       r->is_withdrawn ? "; the volume is deleted and recreated when a disk is found" : "");
         return;
     }
     if (r->is_adopted) {
-        log_info("local volume taken over", LOG_STR("volume", v->obj.name),
-                 LOG_STR("provisioner", l->identity));
+        log_info("local volume adopted", LOG_STR("volume", v->obj.name), LOG_STR("provisioner", l->identity));
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "VolumeAdopted",
-                       "node %s was registered again, and its disk is the same", l->o.node_name);
+                       "node %s was registered again with the same disk", l->o.node_name);
     }
     if (r->is_reported)
-        recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "DiskBack", "its disk is there again");
+        recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "DiskBack", "disk found again");
     report_resize(l, v, r);
 }
 
@@ -225,11 +222,11 @@ static void on_revised(void *ctx, enum api_outcome outcome, const struct client_
     struct object *volume = TAKE(l->revision.volume);
 
     if (outcome == API_DONE) {
-        report(l, volume_of(volume), &l->revision);
+        report_revision(l, volume_of(volume), &l->revision);
         l->is_dirty |= l->revision.is_adopted; /* it may be one to clean */
     } else if (outcome == API_CONFLICT) {
         l->is_dirty = true;
-    } else if (!api_went_well(outcome) && a->r != -ERR_NOT_FOUND) {
+    } else if (!api_write_succeeded(outcome) && a->r != -ERR_NOT_FOUND) {
         log_warn("local volume not changed", LOG_STR("volume", volume->name), LOG_ERR(&a->error));
     }
     (void)object_unref(volume);
@@ -237,25 +234,23 @@ static void on_revised(void *ctx, enum api_outcome outcome, const struct client_
 }
 
 /* True when a request is on its way. */
-static bool revise(struct local *l, const struct volume *v)
+static bool revise_volume(struct local *l, const struct volume *v)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     struct api_write_options w = { .api = l->api,
                                    .request = { .verb = CLIENT_PATCH },
                                    .object = &v->obj,
+                                   .decide = decide_patch,
                                    .step = API_STEP_DISK,
                                    .informer = l->volumes,
                                    .done = on_revised,
                                    .ctx = l };
 
-    if (!decide(l, v, &l->revision))
+    if (!decide_revision(l, v, &l->revision))
         return false;
     if (l->revision.is_withdrawn) {
         w.request.verb = CLIENT_DELETE;
         w.is_exact = true;
-    } else {
-        w.failed = write_patch(l, v, &l->revision, &body);
-        w.body = buf_str(&body);
+        w.decide = NULL;
     }
     l->revision.volume = object_ref(&v->obj);
     api_write_start(&l->write, &w);
@@ -268,7 +263,7 @@ static void revise_next(struct local *l)
         const struct object *seen = l->revised.items[l->revised_at++];
         const struct object *o = informer_get(l->volumes, "", seen->name);
 
-        if (o && strcmp(o->uid, seen->uid) == 0 && revise(l, volume_of(o)))
+        if (o && strcmp(o->uid, seen->uid) == 0 && revise_volume(l, volume_of(o)))
             return;
     }
     local_drop_revisions(l);
@@ -283,7 +278,7 @@ void local_revise_all(struct local *l)
         if (local_owner_of(volume_of(o), l->o.node_name, l->identity) == LOCAL_OWNER_NONE)
             continue;
         if (vec_push(&l->revised, object_ref(o)) < 0)
-            die("no memory for a local volume to be examined: it would never be processed again");
+            die_with_reason("no memory for a local volume to be examined: it would never be processed again");
     }
     revise_next(l);
 }

@@ -77,19 +77,12 @@ static enum sync_result sync_class(void *ctx, struct str key)
 
 /* --- What to look at --- */
 
-static void on_class_add(void *ctx, const struct object *o, bool is_initial)
+static void on_class(void *ctx, const struct object *o)
 {
     struct attributes_class_guard *g = ctx;
 
-    (void)is_initial;
     if (o->is_deleting == object_has_finalizer(o, FINALIZER_ATTRIBUTES_CLASS_PROTECTION))
-        part_add(g->controller, o);
-}
-
-static void on_class_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_class_add(ctx, o, /* is_initial= */ false);
+        component_add(g->controller, o);
 }
 
 /* A volume or claim as it was; what it names still is looked at in vain, which costs little. */
@@ -110,36 +103,29 @@ static void on_user_update(void *ctx, const struct object *old, const struct obj
         on_user_gone(ctx, old, /* is_final_unknown= */ false);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
-static int attributes_class_guard_open(struct attributes_class_guard *g, const struct part_options *o,
-                                       struct error *err)
-{
-    g->classes = informers_get(o->informers, KIND_ATTRIBUTES_CLASS, err);
-    if (g->classes)
-        g->volumes = part_indexed(o->informers, KIND_VOLUME, &names_index, err);
-    if (g->volumes)
-        g->claims = part_indexed(o->informers, KIND_CLAIM, &names_index, err);
-    if (!g->claims)
-        return -(int)err->code;
-    return guard_controller(o, "vacprotection", "berth-vac-protection", /* in_flight_max= */ 0, sync_class, g,
-                            &g->controller, err);
-}
-
-int attributes_class_guard_new(const struct part_options *o, struct attributes_class_guard **ret,
+int attributes_class_guard_new(const struct component_deps *o, struct attributes_class_guard **ret,
                                struct error *err)
 {
-    struct attributes_class_guard *g = calloc(1, sizeof *g);
+    _cleanup_(attributes_class_guard_free_p) struct attributes_class_guard *g = calloc(1, sizeof *g);
     int r;
 
     if (!g)
         return error_no_memory(err);
-    r = attributes_class_guard_open(g, o, err);
+    r = guard_controller(o, "vacprotection", "berth-vac-protection", /* in_flight_max= */ 0, sync_class, g,
+                         &g->controller, err);
     if (r < 0)
-        attributes_class_guard_free(g);
-    else
-        *ret = g;
-    return r;
+        return r;
+    g->classes = informers_get(o->informers, KIND_ATTRIBUTES_CLASS, err);
+    if (g->classes)
+        g->volumes = component_indexed(o->informers, KIND_VOLUME, &names_index, err);
+    if (g->volumes)
+        g->claims = component_indexed(o->informers, KIND_CLAIM, &names_index, err);
+    if (!g->claims)
+        return -(int)err->code;
+    *ret = TAKE(g);
+    return 0;
 }
 
 void attributes_class_guard_start(struct attributes_class_guard *g)
@@ -148,13 +134,17 @@ void attributes_class_guard_start(struct attributes_class_guard *g)
                                             .on_delete = on_user_gone,
                                             .ctx = g };
 
-    g->classes_handler =
-        (struct informer_handler){ .on_add = on_class_add, .on_update = on_class_update, .ctx = g };
+    g->classes_handler = (struct informer_handler){ .on_upsert = on_class, .ctx = g };
     g->volumes_handler = users;
     g->claims_handler = users;
     informer_add_handler(g->classes, &g->classes_handler);
     informer_add_handler(g->volumes, &g->volumes_handler);
     informer_add_handler(g->claims, &g->claims_handler);
+}
+
+const char *attributes_class_guard_check(const struct attributes_class_guard *g)
+{
+    return controller_check(g->controller);
 }
 
 struct attributes_class_guard *attributes_class_guard_free(struct attributes_class_guard *g)

@@ -12,6 +12,7 @@
 #include "api/json_out.h"
 #include "api/pod_claims.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "base/rng.h"
 #include "controllers/protect/live_pods.h"
 #include "machinery/merge_patch.h"
@@ -22,7 +23,7 @@
 
 struct claim_guard {
     const struct clock *clock;
-    bool tells_unused; /* the server has that condition */
+    bool reports_unused; /* the server has that condition */
     struct informer *claims;
     struct informer *pods;
     struct informer_handler claims_handler;
@@ -37,34 +38,31 @@ enum want {
     WANT_USED, /* the condition */
     /* What follows when nobody uses it. */
     WANT_UNUSED,
-    WANT_LET_GO,
+    WANT_RELEASE,
 };
 
 /* --- Who uses it --- */
-
-/* The end of its containers is certain: force-deleted, it is there for others' finalizers alone. */
-static bool is_shut_down(const struct pod *p)
-{
-    return p->obj.is_deleting && p->obj.deletion_grace_seconds == 0;
-}
 
 /* Of a claim that goes: a node may have it mounted, for a pod that has ended too. A pod that is not scheduled
  * holds nothing yet. */
 static bool may_hold(const struct pod *p, const struct claim *c)
 {
+    /* The end of its containers is certain: force-deleted, it is there for others' finalizers only. */
+    bool is_shut_down = p->obj.is_deleting && p->obj.deletion_grace_seconds == 0;
+
     if (p->node_name[0] == '\0')
         return false;
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct pod_volume *v = &p->volumes.items[i];
 
-        if (pod_volume_is_claim(p, v, c) && (v->type == POD_VOLUME_CLAIM || !is_shut_down(p)))
+        if (pod_volume_is_claim(p, v, c) && (v->type == POD_VOLUME_CLAIM || !is_shut_down))
             return true;
     }
     return false;
 }
 
 /* Of one that stays: somebody wants it, scheduled or not. */
-static bool wants_it(const struct pod *p, const struct claim *c)
+static bool references_claim(const struct pod *p, const struct claim *c)
 {
     if (pod_is_terminated(p))
         return false;
@@ -76,7 +74,7 @@ static bool wants_it(const struct pod *p, const struct claim *c)
 
 bool protect_is_user(const struct pod *p, const struct claim *c)
 {
-    return c->obj.is_deleting ? may_hold(p, c) : wants_it(p, c);
+    return c->obj.is_deleting ? may_hold(p, c) : references_claim(p, c);
 }
 
 static bool is_used_in_cache(const struct claim_guard *g, struct str key, const struct claim *c)
@@ -92,66 +90,75 @@ static bool is_used_in_cache(const struct claim_guard *g, struct str key, const 
 
 /* --- What follows --- */
 
-static enum want want_of(const struct claim_guard *g, const struct claim *c, bool is_used)
+static enum want change_of(const struct claim_guard *g, const struct claim *c, bool is_used)
 {
     bool has = object_has_finalizer(&c->obj, FINALIZER_CLAIM_PROTECTION);
     const struct status_condition *unused = condition_get(&c->conditions, UNUSED);
 
     if (c->obj.is_deleting)
-        return has && !is_used ? WANT_LET_GO : WANT_NOTHING;
+        return has && !is_used ? WANT_RELEASE : WANT_NOTHING;
     if (!has)
         return WANT_FINALIZER;
-    if (!g->tells_unused || c->phase != CLAIM_BOUND)
+    if (!g->reports_unused || c->phase != CLAIM_BOUND)
         return WANT_NOTHING;
     if (is_used)
         return !unused || unused->status == CONDITION_TRUE ? WANT_USED : WANT_NOTHING;
     return !unused || unused->status != CONDITION_TRUE ? WANT_UNUSED : WANT_NOTHING;
 }
 
-static void write_condition(struct buf *out, bool is_used, struct timestamp now)
+struct condition {
+    bool is_used;
+    struct timestamp now;
+};
+
+static enum api_decision decide_condition(void *ctx, const struct object *now, struct buf *out,
+                                          struct error *err)
 {
+    const struct condition *c = ctx;
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, now);
+    merge_patch_member(&p, "status");
     json_out_object(out, NULL);
     json_out_array(out, "conditions");
     json_out_object(out, NULL);
     json_out_text(out, "type", UNUSED);
-    json_out_text(out, "status", is_used ? "False" : "True");
-    json_out_text(out, "reason", is_used ? "PodUsingPVC" : "NoPodsUsingPVC");
+    json_out_text(out, "status", c->is_used ? "False" : "True");
+    json_out_text(out, "reason", c->is_used ? "PodUsingPVC" : "NoPodsUsingPVC");
     json_out_text(out, "message",
-                  is_used ? "A pod is currently referencing this PVC"
-                          : "No pods are currently referencing this PVC");
-    json_out_time(out, "lastTransitionTime", now);
+                  c->is_used ? "A pod is currently referencing this PVC"
+                             : "No pods are currently referencing this PVC");
+    json_out_time(out, "lastTransitionTime", c->now);
     json_out_end_object(out);
     json_out_end_array(out);
     json_out_end_object(out);
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 /* Strategic, so that the other conditions stay as they are. */
 static enum sync_result set_condition(struct claim_guard *g, struct str key, const struct object *o,
                                       bool is_used)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    struct condition condition = { is_used, timestamp_of_ns(clock_real_ns(g->clock)) };
     struct api_write_options w = {
         .request = { .verb = CLIENT_PATCH, .subresource = "status", .patch = CLIENT_PATCH_STRATEGIC },
         .object = o,
+        .decide = decide_condition,
+        .decide_ctx = &condition,
         .step = API_STEP_CONDITION,
         .informer = g->claims
     };
-    struct merge_patch p;
 
-    merge_patch_begin(&p, &body, o);
-    merge_patch_member(&p, "status");
-    write_condition(&body, is_used, timestamp_of_ns(clock_real_ns(g->clock)));
-    w.failed = merge_patch_finish(&p);
-    w.body = buf_str(&body);
     return sync_once(g->controller, key, &w, NULL, NULL);
 }
 
-static enum sync_result act(struct claim_guard *g, struct str key, const struct object *o, enum want want)
+static enum sync_result apply_change(struct claim_guard *g, struct str key, const struct object *o,
+                                     enum want want)
 {
     switch (want) {
     case WANT_FINALIZER:
         return sync_add_finalizer(g->controller, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
-    case WANT_LET_GO:
+    case WANT_RELEASE:
         return sync_remove_finalizer(g->controller, key, o, FINALIZER_CLAIM_PROTECTION, g->claims);
     case WANT_USED:
     case WANT_UNUSED:
@@ -162,7 +169,7 @@ static enum sync_result act(struct claim_guard *g, struct str key, const struct 
     return SYNC_DONE;
 }
 
-static enum sync_result sync_claim(void *ctx, struct str key)
+static enum sync_result sync_protected_claim(void *ctx, struct str key)
 {
     struct claim_guard *g = ctx;
     const struct object *o = informer_get_key(g->claims, key);
@@ -170,34 +177,45 @@ static enum sync_result sync_claim(void *ctx, struct str key)
 
     if (!o)
         return SYNC_DONE;
-    want = want_of(g, claim_of(o), is_used_in_cache(g, key, claim_of(o)));
-    if (want == WANT_UNUSED || want == WANT_LET_GO)
-        return live_pods_ask(g->live, key) < 0 ? SYNC_AGAIN : SYNC_LATER;
-    return act(g, key, o, want);
+    want = change_of(g, claim_of(o), is_used_in_cache(g, key, claim_of(o)));
+    if ((want == WANT_UNUSED || want == WANT_RELEASE) && !MUTANT("protect-trusts-the-cache"))
+        return live_pods_ask(g->live, key, o) < 0 ? SYNC_AGAIN : SYNC_LATER;
+    return apply_change(g, key, o, want);
 }
 
-/* The server has been asked; what the claim wants may have changed since. */
-static enum sync_result sync_live(struct claim_guard *g, struct str key, const struct pod *const *pods,
-                                  size_t count)
+/* The list of pods is older than what happened since it was requested. A pod that was created meanwhile may
+ * use another claim of the same name, and may use this claim if its deletion began later: the list is no
+ * proof for these. */
+static bool is_proof_for(const struct object *about, const struct object *now)
+{
+    return strcmp(about->uid, now->uid) == 0 && (about->is_deleting || !now->is_deleting);
+}
+
+/* The server has answered; the claim may have changed since the request. */
+static enum sync_result sync_live(struct claim_guard *g, struct str key, const struct object *about,
+                                  const struct pod *const *pods, size_t count)
 {
     const struct object *o = informer_get_key(g->claims, key);
     bool is_cached, is_used;
 
     if (!o)
         return SYNC_DONE;
+    if (!MUTANT("protect-trusts-old-lists") && !is_proof_for(about, o))
+        return SYNC_AGAIN;
     is_used = is_cached = is_used_in_cache(g, key, claim_of(o));
     for (size_t i = 0; i < count && !is_used; i++)
         is_used = protect_is_user(pods[i], claim_of(o));
-    if (want_of(g, claim_of(o), is_used) != WANT_NOTHING)
-        return act(g, key, o, want_of(g, claim_of(o), is_used));
+    if (change_of(g, claim_of(o), is_used) != WANT_NOTHING)
+        return apply_change(g, key, o, change_of(g, claim_of(o), is_used));
     /* The cache has not seen the user yet, and may miss both its coming and its going. */
     return is_used && !is_cached ? SYNC_AGAIN : SYNC_DONE;
 }
 
-static void on_live(void *ctx, struct str key, int r, const struct pod *const *pods, size_t count)
+static void on_live(void *ctx, struct str key, const struct object *about, int r,
+                    const struct pod *const *pods, size_t count)
 {
     struct claim_guard *g = ctx;
-    enum sync_result result = r < 0 ? SYNC_AGAIN : sync_live(g, key, pods, count);
+    enum sync_result result = r < 0 ? SYNC_AGAIN : sync_live(g, key, about, pods, count);
 
     if (result != SYNC_LATER)
         controller_finish(g->controller, key, result);
@@ -211,7 +229,7 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
     struct claim_guard *g = ctx;
 
     (void)is_initial;
-    part_add(g->controller, o);
+    component_add(g->controller, o);
 }
 
 static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
@@ -221,9 +239,9 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
     bool has = object_has_finalizer(o, FINALIZER_CLAIM_PROTECTION);
 
     (void)old;
-    if (o->is_deleting == has || (g->tells_unused && !o->is_deleting && c->phase == CLAIM_BOUND &&
+    if (o->is_deleting == has || (g->reports_unused && !o->is_deleting && c->phase == CLAIM_BOUND &&
                                   !condition_get(&c->conditions, UNUSED)))
-        part_add(g->controller, o);
+        component_add(g->controller, o);
 }
 
 static void add_claim(void *ctx, struct str key)
@@ -240,66 +258,58 @@ static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
         pod_claims(pod_of(o), add_claim, ctx);
 }
 
-static void on_pod_update(void *ctx, const struct object *old, const struct object *o)
+static void on_pod(void *ctx, const struct object *o)
 {
-    (void)old;
-    pod_claims(pod_of(o), add_claim, ctx);
+    if (!MUTANT("protect-forgets-pods"))
+        pod_claims(pod_of(o), add_claim, ctx);
 }
 
-static void on_pod_delete(void *ctx, const struct object *o, bool is_final_unknown)
-{
-    (void)is_final_unknown;
-    pod_claims(pod_of(o), add_claim, ctx);
-}
+/* --- Lifecycle --- */
 
-/* --- Life --- */
-
-static int claim_guard_open(struct claim_guard *g, const struct part_options *o, struct error *err)
+int claim_guard_new(const struct component_deps *o, struct claim_guard **ret, struct error *err)
 {
+    _cleanup_(claim_guard_free_p) struct claim_guard *g = calloc(1, sizeof *g);
     struct live_pods_options live = { .fn = on_live, .ctx = g };
     struct rng rng;
     int r;
 
+    if (!g)
+        return error_no_memory(err);
     g->clock = o->clock;
-    g->tells_unused = server_version_has_unused(&o->server);
-    g->claims = informers_get(o->informers, KIND_CLAIM, err);
-    g->pods = g->claims ? part_pods(o->informers, err) : NULL;
-    if (!g->pods)
-        return -(int)err->code;
-    rng_init(&rng, part_seed(o, "live-pods"));
-    rng_bytes(&rng, &live.seed, sizeof live.seed);
-    r = guard_controller(o, "pvcprotection", "berth-pvc-protection", IN_FLIGHT_MAX, sync_claim, g,
+    g->reports_unused = server_version_has_unused(&o->server);
+    r = guard_controller(o, "pvcprotection", "berth-pvc-protection", IN_FLIGHT_MAX, sync_protected_claim, g,
                          &g->controller, err);
     if (r < 0)
         return r;
+    g->claims = informers_get(o->informers, KIND_CLAIM, err);
+    g->pods = g->claims ? component_pods(o->informers, err) : NULL;
+    if (!g->pods)
+        return -(int)err->code;
+    rng_init(&rng, component_seed(o, "live-pods"));
+    rng_bytes(&rng, &live.seed, sizeof live.seed);
     live.api = controller_api(g->controller);
-    return live_pods_new(&live, &g->live, err);
-}
-
-int claim_guard_new(const struct part_options *o, struct claim_guard **ret, struct error *err)
-{
-    struct claim_guard *g = calloc(1, sizeof *g);
-    int r;
-
-    if (!g)
-        return error_no_memory(err);
-    r = claim_guard_open(g, o, err);
-    if (r < 0)
-        claim_guard_free(g);
-    else
-        *ret = g;
+    r = live_pods_new(&live, &g->live, err);
+    if (r == 0)
+        *ret = TAKE(g);
     return r;
 }
 
 void claim_guard_start(struct claim_guard *g)
 {
     g->pods_handler = (struct informer_handler){
-        .on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete, .ctx = g
+        .on_add = on_pod_add, .on_upsert = on_pod, .on_removed = on_pod, .ctx = g
     };
     g->claims_handler =
         (struct informer_handler){ .on_add = on_claim_add, .on_update = on_claim_update, .ctx = g };
     informer_add_handler(g->pods, &g->pods_handler);
     informer_add_handler(g->claims, &g->claims_handler);
+}
+
+const char *claim_guard_check(const struct claim_guard *g)
+{
+    const char *wrong = controller_check(g->controller);
+
+    return wrong ? wrong : live_pods_check(g->live, controller_queue(g->controller));
 }
 
 struct claim_guard *claim_guard_free(struct claim_guard *g)

@@ -1,6 +1,7 @@
 #include "controllers/protect/live_pods.h"
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -8,12 +9,15 @@
 #include "api/pod_claims.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/mutant.h"
+#include "base/tailq.h"
 #include "base/vec.h"
 
 #define PAGE_COUNT 500
 
 struct question {
     STAILQ_ENTRY(question) link;
+    struct object *about; /* the claim as it was when the question was asked */
     size_t len;
     char key[];
 };
@@ -53,48 +57,51 @@ static void questions_free(struct questions *q)
         struct question *first = STAILQ_FIRST(q);
 
         STAILQ_REMOVE_HEAD(q, link);
+        (void)object_unref(first->about);
         free(first);
     }
 }
 
-static void list_clear(struct live_list *x)
+static void list_clear(struct live_list *pods_list)
 {
-    for (size_t i = 0; i < x->pods.count; i++)
-        (void)object_unref(x->pods.items[i]);
-    vec_done(&x->pods);
-    vec_done(&x->uses);
-    questions_free(&x->asked);
+    for (size_t i = 0; i < pods_list->pods.count; i++)
+        (void)object_unref(pods_list->pods.items[i]);
+    vec_done(&pods_list->pods);
+    vec_done(&pods_list->uses);
+    if (!MUTANT("protect-answers-twice"))
+        questions_free(&pods_list->asked);
 }
 
-static void list_free(struct live_list *x)
+static void list_free(struct live_list *pods_list)
 {
-    TAILQ_REMOVE(&x->owner->lists, x, link);
-    (void)map_remove(&x->owner->by_ns, str_of(x->ns));
-    api_write_cancel(&x->read);
-    list_clear(x);
-    questions_free(&x->waiting);
-    free(x);
+    TAILQ_REMOVE(&pods_list->owner->lists, pods_list, link);
+    (void)map_remove(&pods_list->owner->by_ns, str_of(pods_list->ns));
+    api_write_cancel(&pods_list->read);
+    list_clear(pods_list);
+    questions_free(&pods_list->asked);
+    questions_free(&pods_list->waiting);
+    free(pods_list);
 }
 
 static struct live_list *list_of(struct live_pods *l, struct str ns)
 {
-    struct live_list *x = map_get(&l->by_ns, ns);
+    struct live_list *pods_list = map_get(&l->by_ns, ns);
 
-    if (x)
-        return x;
-    x = calloc(1, sizeof *x + ns.len + 1);
-    if (!x)
+    if (pods_list)
+        return pods_list;
+    pods_list = calloc(1, sizeof *pods_list + ns.len + 1);
+    if (!pods_list)
         return NULL;
-    memcpy(x->ns, ns.s, ns.len);
-    if (map_put(&l->by_ns, str_of(x->ns), x, NULL) < 0) {
-        free(x);
+    memcpy(pods_list->ns, ns.s, ns.len);
+    if (map_put(&l->by_ns, str_of(pods_list->ns), pods_list, NULL) < 0) {
+        free(pods_list);
         return NULL;
     }
-    x->owner = l;
-    STAILQ_INIT(&x->waiting);
-    STAILQ_INIT(&x->asked);
-    TAILQ_INSERT_TAIL(&l->lists, x, link);
-    return x;
+    pods_list->owner = l;
+    STAILQ_INIT(&pods_list->waiting);
+    STAILQ_INIT(&pods_list->asked);
+    TAILQ_INSERT_TAIL(&l->lists, pods_list, link);
+    return pods_list;
 }
 
 /* --- The list --- */
@@ -104,7 +111,7 @@ static int use_cmp(const void *a, const void *b)
     return strcmp(((const struct use *)a)->name, ((const struct use *)b)->name);
 }
 
-static int list_add_pod(struct live_list *x, struct object *o)
+static int list_add_pod(struct live_list *pods_list, struct object *o)
 {
     const struct pod *p = pod_of(o);
     bool is_kept = false;
@@ -116,9 +123,9 @@ static int list_add_pod(struct live_list *x, struct object *o)
         if (!name)
             continue;
         if (!is_kept)
-            r = vec_push(&x->pods, object_ref(o));
+            r = vec_push(&pods_list->pods, object_ref(o));
         if (r == 0)
-            r = vec_push(&x->uses, (struct use){ name, p });
+            r = vec_push(&pods_list->uses, (struct use){ name, p });
         if (r < 0)
             return r;
         is_kept = true;
@@ -126,119 +133,111 @@ static int list_add_pod(struct live_list *x, struct object *o)
     return 0;
 }
 
-static int list_add_page(struct live_list *x, const struct client_list *page)
-{
-    for (size_t i = 0; i < page->count; i++)
-        if (list_add_pod(x, page->items[i]) < 0)
-            return -ERR_NO_MEMORY;
-    return 0;
-}
-
 /* The first use of that name; their count comes out. */
-static size_t list_find(const struct live_list *x, const char *name, size_t *ret_count)
+static size_t list_find(const struct live_list *pods_list, const char *name, size_t *ret_count)
 {
-    size_t low = 0, high = x->uses.count, end;
+    size_t low = 0, high = pods_list->uses.count, end;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (strcmp(x->uses.items[middle].name, name) < 0)
+        if (strcmp(pods_list->uses.items[middle].name, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    for (end = low; end < x->uses.count && strcmp(x->uses.items[end].name, name) == 0;)
+    for (end = low; end < pods_list->uses.count && strcmp(pods_list->uses.items[end].name, name) == 0;)
         end++;
     *ret_count = end - low;
     return low;
 }
 
-static int list_answer_one(struct live_list *x, const struct question *q)
+static int list_answer_one(struct live_list *pods_list, const struct question *q)
 {
     VEC(const struct pod *) pods = { 0 };
     struct str key = { q->key, q->len };
-    size_t count, first = list_find(x, strchr(q->key, '/') + 1, &count);
+    size_t count, first = list_find(pods_list, strchr(q->key, '/') + 1, &count);
     int r = vec_reserve(&pods, count);
 
     for (size_t i = 0; r == 0 && i < count; i++)
-        pods.items[pods.count++] = x->uses.items[first + i].pod;
-    x->owner->options.fn(x->owner->options.ctx, key, r, pods.items, pods.count);
+        pods.items[pods.count++] = pods_list->uses.items[first + i].pod;
+    pods_list->owner->options.fn(pods_list->owner->options.ctx, key, q->about, r, pods.items, pods.count);
     vec_done(&pods);
     return r;
 }
 
-static void list_send(struct live_list *x, const char *token);
+static void list_send(struct live_list *pods_list, const char *token);
 
 /* Tells everybody who asked, and goes on with those who came since. */
-static void list_end(struct live_list *x, int r)
+static void list_end(struct live_list *pods_list, int r)
 {
-    const struct live_pods_options *o = &x->owner->options;
+    const struct live_pods_options *o = &pods_list->owner->options;
     struct question *q;
 
-    if (x->uses.count)
-        qsort(x->uses.items, x->uses.count, sizeof x->uses.items[0], use_cmp);
-    STAILQ_FOREACH(q, &x->asked, link)
-    if (r < 0)
-        o->fn(o->ctx, (struct str){ q->key, q->len }, r, NULL, 0);
+    if (pods_list->uses.count)
+        qsort(pods_list->uses.items, pods_list->uses.count, sizeof pods_list->uses.items[0], use_cmp);
+    STAILQ_FOREACH(q, &pods_list->asked, link)
+        if (r < 0)
+            o->fn(o->ctx, (struct str){ q->key, q->len }, q->about, r, NULL, 0);
+        else
+            (void)list_answer_one(pods_list, q); /* its own failure is told */
+    list_clear(pods_list);
+    if (STAILQ_EMPTY(&pods_list->waiting))
+        list_free(pods_list);
     else
-        (void)list_answer_one(x, q); /* its own failure is told */
-    list_clear(x);
-    if (STAILQ_EMPTY(&x->waiting))
-        list_free(x);
-    else
-        list_send(x, NULL);
+        list_send(pods_list, NULL);
 }
 
 static void on_page(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct live_list *x = ctx;
+    struct live_list *pods_list = ctx;
     int r = a->r;
 
     (void)outcome;
-    if (r == 0)
-        r = list_add_page(x, &a->list);
+    for (size_t i = 0; r == 0 && i < a->list.count; i++)
+        r = list_add_pod(pods_list, a->list.items[i]);
     if (r == 0 && a->list.undecodable > 0) {
         /* A pod that cannot be read may use anything. */
-        log_warn("a pod cannot be read, its namespace's claims stay", LOG_STR("namespace", x->ns),
-                 LOG_UINT("pods", a->list.undecodable));
+        log_warn("cannot decode pods, claims of their namespace stay protected",
+                 LOG_STR("namespace", pods_list->ns), LOG_UINT("pods", a->list.undecodable));
         r = -ERR_BAD_REQUEST;
     } else if (r < 0) {
-        log_warn("cannot list pods, will try again", LOG_STR("namespace", x->ns), LOG_ERR(&a->error));
+        log_warn("cannot list pods, will retry", LOG_STR("namespace", pods_list->ns), LOG_ERR(&a->error));
     }
     if (r == 0 && a->list.continue_token[0] != '\0')
-        list_send(x, a->list.continue_token);
+        list_send(pods_list, a->list.continue_token);
     else
-        list_end(x, r);
+        list_end(pods_list, r);
 }
 
 /* Without a version: as the server has them now, not as some cache of its own does. */
-static void list_send(struct live_list *x, const char *token)
+static void list_send(struct live_list *pods_list, const char *token)
 {
-    struct api_write_options o = { .api = *x->owner->options.api,
+    struct api_write_options o = { .api = *pods_list->owner->options.api,
                                    .request = { .verb = CLIENT_LIST,
                                                 .kind = kind_info(KIND_POD),
-                                                .ns = x->ns,
+                                                .ns = pods_list->ns,
                                                 .limit = PAGE_COUNT,
                                                 .continue_token = token },
                                    .done = on_page,
-                                   .ctx = x };
+                                   .ctx = pods_list };
 
     if (!token)
-        STAILQ_CONCAT(&x->asked, &x->waiting);
-    api_write_start(&x->read, &o);
+        STAILQ_CONCAT(&pods_list->asked, &pods_list->waiting);
+    api_write_start(&pods_list->read, &o);
 }
 
 static void on_send(void *ctx)
 {
     struct live_pods *l = ctx;
-    struct live_list *x;
+    struct live_list *pods_list;
 
-    TAILQ_FOREACH(x, &l->lists, link)
-    if (!api_write_is_active(&x->read))
-        list_send(x, NULL);
+    TAILQ_FOREACH(pods_list, &l->lists, link)
+        if (!api_write_is_active(&pods_list->read))
+            list_send(pods_list, NULL);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 int live_pods_new(const struct live_pods_options *o, struct live_pods **ret, struct error *err)
 {
@@ -261,33 +260,82 @@ struct live_pods *live_pods_free(struct live_pods *l)
     if (!l)
         return NULL;
     loop_undefer(&l->send);
-    for (struct live_list *x = TAILQ_FIRST(&l->lists); x; x = next) {
-        next = TAILQ_NEXT(x, link);
-        list_free(x);
+    for (struct live_list *pods_list = TAILQ_FIRST(&l->lists); pods_list; pods_list = next) {
+        next = TAILQ_NEXT(pods_list, link);
+        list_free(pods_list);
     }
     map_done(&l->by_ns);
     free(l);
     return NULL;
 }
 
-int live_pods_ask(struct live_pods *l, struct str key)
+int live_pods_ask(struct live_pods *l, struct str key, const struct object *about)
 {
     struct str rest = key, ns = str_next(&rest, '/');
     struct question *q = calloc(1, sizeof *q + key.len + 1);
-    struct live_list *x;
+    struct live_list *pods_list;
 
     assert(rest.s);
     if (!q)
         return -ERR_NO_MEMORY;
     q->len = key.len;
     memcpy(q->key, key.s, key.len);
-    x = list_of(l, ns);
-    if (!x) {
+    pods_list = list_of(l, ns);
+    if (!pods_list) {
         free(q);
         return -ERR_NO_MEMORY;
     }
-    STAILQ_INSERT_TAIL(&x->waiting, q, link);
-    if (!api_write_is_active(&x->read))
+    q->about = object_ref(about);
+    STAILQ_INSERT_TAIL(&pods_list->waiting, q, link);
+    if (!api_write_is_active(&pods_list->read))
         loop_defer(&l->send);
     return 0;
+}
+
+/* --- For the simulator --- */
+
+/* Adds their number. */
+static const char *questions_check(const struct questions *all, const struct live_list *pods_list,
+                                   const struct workqueue *w, size_t *count)
+{
+    size_t len = strlen(pods_list->ns);
+    const struct question *q;
+
+    STAILQ_FOREACH(q, all, link) {
+        struct str key = { q->key, q->len };
+
+        if (++*count > workqueue_processing(w))
+            return "there are more questions than claims in progress";
+        if (key.len <= len || strncmp(q->key, pods_list->ns, len) != 0 || q->key[len] != '/')
+            return "a question is in the list of another namespace";
+        if (!workqueue_is_processing(w, key))
+            return "a question is about a claim that is not in progress";
+    }
+    return NULL;
+}
+
+const char *live_pods_check(const struct live_pods *l, const struct workqueue *w)
+{
+    size_t lists, questions = 0;
+    const struct live_list *pods_list;
+
+    if (!tailq_is_sound(&l->lists, offsetof(struct live_list, link), l->by_ns.count, &lists) ||
+        lists != l->by_ns.count)
+        return "lists of pods and their map disagree";
+    TAILQ_FOREACH(pods_list, &l->lists, link) {
+        bool is_sent = api_write_is_active(&pods_list->read);
+        const char *wrong = questions_check(&pods_list->asked, pods_list, w, &questions);
+
+        if (!wrong)
+            wrong = questions_check(&pods_list->waiting, pods_list, w, &questions);
+        if (wrong)
+            return wrong;
+        if (pods_list->owner != l || map_get(&l->by_ns, str_of(pods_list->ns)) != pods_list)
+            return "a list of pods is not under its namespace";
+        if (STAILQ_EMPTY(&pods_list->asked) == is_sent)
+            return "a list of pods is fetched for no question, or answers are waited for without one";
+        if (!is_sent && (STAILQ_EMPTY(&pods_list->waiting) || l->send.round == 0))
+            return "questions wait, and no request is planned";
+    }
+    return NULL;
 }

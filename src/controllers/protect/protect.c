@@ -10,24 +10,24 @@ struct protect {
     struct attributes_class_guard *attributes_classes;
 };
 
-int guard_controller(const struct part_options *o, const char *queue, const char *manager,
+int guard_controller(const struct component_deps *o, const char *queue, const char *manager,
                      unsigned in_flight_max, enum sync_result (*sync)(void *ctx, struct str key), void *ctx,
                      struct controller **ret, struct error *err)
 {
     struct controller_options c = { .queue = { .loop = o->loop,
                                                .name = queue,
                                                .metrics = o->metrics,
-                                               .seed = part_seed(o, queue),
+                                               .seed = component_seed(o, queue),
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
                                     .sync = sync,
                                     .ctx = ctx,
                                     .in_flight_max = in_flight_max };
-    int r = part_api(o, manager, &c.api, err);
+    int r = component_api(o, manager, &c.api, err);
 
     return r < 0 ? r : controller_new(&c, ret, err);
 }
 
-int protect_new(const struct part_options *o, struct protect **ret, struct error *err)
+int protect_new(const struct component_deps *o, struct protect **ret, struct error *err)
 {
     _cleanup_(protect_free_p) struct protect *p = calloc(1, sizeof *p);
     int r;
@@ -50,6 +50,15 @@ void protect_start(struct protect *p)
     volume_guard_start(p->volumes);
     claim_guard_start(p->claims);
     attributes_class_guard_start(p->attributes_classes);
+}
+
+const char *protect_check(const struct protect *p)
+{
+    const char *wrong = volume_guard_check(p->volumes);
+
+    if (!wrong)
+        wrong = claim_guard_check(p->claims);
+    return wrong ? wrong : attributes_class_guard_check(p->attributes_classes);
 }
 
 struct protect *protect_free(struct protect *p)

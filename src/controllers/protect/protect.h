@@ -8,14 +8,16 @@
 
 #include "api/claim.h"
 #include "api/pod.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
 struct protect;
 
-int protect_new(const struct part_options *o, struct protect **ret, struct error *err);
+int protect_new(const struct component_deps *o, struct protect **ret, struct error *err);
 void protect_start(struct protect *p);
 struct protect *protect_free(struct protect *p);
 DEFINE_CLEANUP(struct protect, protect_free)
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *protect_check(const struct protect *p);
 
 /* The pod uses the claim: one that is being deleted stays for it, one that stays is called used. For who
  * explains it, too. */

@@ -22,7 +22,7 @@ static enum need need_of(const struct volume *v)
     return has && v->phase != VOLUME_BOUND ? NEED_REMOVE : NEED_NOTHING;
 }
 
-static enum sync_result sync_volume(void *ctx, struct str key)
+static enum sync_result sync_protected_volume(void *ctx, struct str key)
 {
     struct volume_guard *g = ctx;
     const struct object *o = informer_get_key(g->volumes, key);
@@ -38,52 +38,41 @@ static enum sync_result sync_volume(void *ctx, struct str key)
     return SYNC_DONE;
 }
 
-static void on_volume(struct volume_guard *g, const struct object *o)
+static void on_volume(void *ctx, const struct object *o)
 {
+    struct volume_guard *g = ctx;
+
     if (need_of(volume_of(o)) != NEED_NOTHING)
-        part_add(g->controller, o);
+        component_add(g->controller, o);
 }
 
-static void on_add(void *ctx, const struct object *o, bool is_initial)
+int volume_guard_new(const struct component_deps *o, struct volume_guard **ret, struct error *err)
 {
-    (void)is_initial;
-    on_volume(ctx, o);
-}
-
-static void on_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_volume(ctx, o);
-}
-
-static int volume_guard_open(struct volume_guard *g, const struct part_options *o, struct error *err)
-{
-    g->volumes = informers_get(o->informers, KIND_VOLUME, err);
-    if (!g->volumes)
-        return -(int)err->code;
-    return guard_controller(o, "pvprotection", "berth-pv-protection", /* in_flight_max= */ 0, sync_volume, g,
-                            &g->controller, err);
-}
-
-int volume_guard_new(const struct part_options *o, struct volume_guard **ret, struct error *err)
-{
-    struct volume_guard *g = calloc(1, sizeof *g);
+    _cleanup_(volume_guard_free_p) struct volume_guard *g = calloc(1, sizeof *g);
     int r;
 
     if (!g)
         return error_no_memory(err);
-    r = volume_guard_open(g, o, err);
+    r = guard_controller(o, "pvprotection", "berth-pv-protection", /* in_flight_max= */ 0,
+                         sync_protected_volume, g, &g->controller, err);
     if (r < 0)
-        volume_guard_free(g);
-    else
-        *ret = g;
-    return r;
+        return r;
+    g->volumes = informers_get(o->informers, KIND_VOLUME, err);
+    if (!g->volumes)
+        return -(int)err->code;
+    *ret = TAKE(g);
+    return 0;
 }
 
 void volume_guard_start(struct volume_guard *g)
 {
-    g->handler = (struct informer_handler){ .on_add = on_add, .on_update = on_update, .ctx = g };
+    g->handler = (struct informer_handler){ .on_upsert = on_volume, .ctx = g };
     informer_add_handler(g->volumes, &g->handler);
+}
+
+const char *volume_guard_check(const struct volume_guard *g)
+{
+    return controller_check(g->controller);
 }
 
 struct volume_guard *volume_guard_free(struct volume_guard *g)

@@ -13,7 +13,7 @@
 #define DIR_MODE 0777
 #define TOKEN_BEGIN "${.PVC."
 
-static const char *parameter(const struct storage_class *k, const char *key)
+static const char *class_parameter(const struct storage_class *k, const char *key)
 {
     return kv_get(k->parameters.items, k->parameters.count, key);
 }
@@ -63,15 +63,15 @@ static void fill_in(const struct object *claim, const char *pattern, struct buf 
 int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err)
 {
     const struct object *claim = &q->claim->obj;
-    const char *pattern = parameter(q->class, "pathPattern");
+    const char *pattern = class_parameter(q->class, "pathPattern");
 
     if (pattern)
         fill_in(claim, pattern, ret);
     if (ret->len == 0 && !ret->failed)
         buf_addf(ret, "%s-%s-%s", claim->ns, claim->name, q->volume_name);
     if (ret->failed == ERR_TOO_LARGE)
-        return error_set(err, ERR_INVALID, "the directory's name has more than %d bytes", PATH_MAX - 1);
-    return buf_check(ret, "the directory's name", err);
+        return error_set(err, ERR_INVALID, "directory name is longer than %d bytes", PATH_MAX - 1);
+    return buf_check(ret, "directory name", err);
 }
 
 /* --- Making --- */
@@ -121,7 +121,7 @@ static int dir_of(const struct nfs_subdir *n, const struct volume *v, char ret[P
     int r;
 
     if (v->source.kind != SOURCE_NFS)
-        return error_set(err, ERR_INVALID, "volume \"%s\" is no NFS volume", v->obj.name);
+        return error_set(err, ERR_INVALID, "volume \"%s\" is not an NFS volume", v->obj.name);
     r = host_clean_path(v->source.nfs->path, clean, err);
     if (r < 0)
         return r;
@@ -144,25 +144,14 @@ static int parse_bool(const char *text, bool *ret, struct error *err)
     return error_set(err, ERR_INVALID, "strconv.ParseBool: parsing \"%s\": invalid syntax", text);
 }
 
-static int remove_dir(const struct nfs_subdir *n, const char *dir, const struct host_guard *guard,
-                      const host_stop *stop, struct error *err)
-{
-    char path[PATH_MAX * 2];
-
-    (void)snprintf(path, sizeof path, "%s/%s", n->mount_dir, dir);
-    return host_remove_tree(n->mount_dir, path, guard, stop, err);
-}
-
 /* Moving it takes it from whoever else has it, too. */
-static int archive_dir(const struct nfs_subdir *n, const char *dir, const struct host_guard *guard,
-                       struct error *err)
+static int archive_dir(const struct nfs_subdir *n, const char *dir, const char *path,
+                       const struct host_guard *guard, struct error *err)
 {
     const char *slash = strrchr(dir, '/');
-    char name[PATH_MAX + 16], path[PATH_MAX * 2];
-    int r;
+    char name[PATH_MAX + 16];
+    int r = host_guard_check_path(guard, path, err);
 
-    (void)snprintf(path, sizeof path, "%s/%s", n->mount_dir, dir);
-    r = host_guard_check_path(guard, path, err);
     if (r < 0)
         return r;
     (void)snprintf(name, sizeof name, "archived-%s", slash ? slash + 1 : dir);
@@ -175,7 +164,7 @@ static int nfs_remove(const void *ctx, const struct volume *v, const struct stor
     const struct nfs_subdir *n = ctx;
     const char *on_delete, *archive;
     bool is_there = false, is_archived = true;
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], path[PATH_MAX * 2];
     int r = dir_of(n, v, dir, err);
 
     if (r == 0)
@@ -186,8 +175,8 @@ static int nfs_remove(const void *ctx, const struct volume *v, const struct stor
         return error_set(err, ERR_INVALID, "volume has no storage class");
     if (!class)
         return error_set(err, ERR_NOT_FOUND, "storageclass.storage.k8s.io \"%s\" not found", v->class);
-    on_delete = parameter(class, "onDelete");
-    archive = parameter(class, "archiveOnDelete");
+    on_delete = class_parameter(class, "onDelete");
+    archive = class_parameter(class, "archiveOnDelete");
     if (on_delete && strcmp(on_delete, "delete") == 0)
         is_archived = false;
     else if (on_delete && strcmp(on_delete, "retain") == 0)
@@ -198,7 +187,9 @@ static int nfs_remove(const void *ctx, const struct volume *v, const struct stor
         r = host_guard_check_export(guard, n->server, v->source.nfs->path, err);
     if (r < 0)
         return r;
-    return is_archived ? archive_dir(n, dir, guard, err) : remove_dir(n, dir, guard, stop, err);
+    (void)snprintf(path, sizeof path, "%s/%s", n->mount_dir, dir);
+    return is_archived ? archive_dir(n, dir, path, guard, err)
+                       : host_remove_tree(n->mount_dir, path, guard, stop, err);
 }
 
 const struct provisioner_type nfs_subdir_type = { nfs_provision, nfs_remove };

@@ -13,6 +13,7 @@
 #include "api/json_out.h"
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "machinery/merge_patch.h"
 
 #define SAVES_MAX 5
@@ -30,10 +31,9 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
 {
     struct in_progress *i;
 
-    LIST_FOREACH(i, &p->in_progress, link)
-    {
-        size_t ns =
-            strlen(i->claim->ns); /* NOLINT(clang-analyzer-unix.Malloc): what is freed has left the list */
+    LIST_FOREACH(i, &p->in_progress, link) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
+        size_t ns = strlen(i->claim->ns);
 
         if (key.len > ns && key.s[ns] == '/' && strncmp(key.s, i->claim->ns, ns) == 0 &&
             str_is((struct str){ key.s + ns + 1, key.len - ns - 1 }, i->claim->name))
@@ -57,7 +57,7 @@ static void keep_in_progress(struct provisioner_op *x)
         return;
     i = calloc(1, sizeof *i);
     if (!i)
-        die("no memory to record a call that may have made storage: the storage would be lost");
+        die_with_reason("no memory to record a call that may have made storage: the storage would be lost");
     i->claim = object_ref(x->about);
     LIST_INSERT_HEAD(&x->provisioner->in_progress, i, link);
 }
@@ -127,7 +127,7 @@ static int write_volume(struct provisioner_op *x, struct str source, struct erro
     json_out_end_object(out);
     json_out_end_object(out);
     json_out_object(out, "spec");
-    volume_write_capacity(out, &c->request);
+    json_out_storage(out, "capacity", &c->request);
     json_out_array(out, "accessModes");
     for (unsigned i = 0; access_mode_names[i]; i++)
         if (c->modes & (1U << i))
@@ -153,13 +153,13 @@ static void op_failed(struct provisioner_op *x, const struct error *err)
     provisioner_op_fail(x, is_in_progress(x));
 }
 
-static void warn(struct provisioner_op *x, const struct error *err)
+static void report_provision_failure(struct provisioner_op *x, const struct error *err)
 {
     recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
     log_warn("volume not provisioned", LOG_STR("claim", x->key), LOG_ERR(err));
 }
 
-static void on_node_given_back(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+static void on_node_released(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
@@ -170,32 +170,26 @@ static void on_node_given_back(void *ctx, enum api_outcome outcome, const struct
 }
 
 /* The scheduler is to choose another node. */
-static void give_back_node(struct provisioner_op *x, const struct error *why)
+static void release_node(struct provisioner_op *x, const struct error *why)
 {
-    _cleanup_(buf_done_p) struct buf body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     const struct object *c = informer_get_key(x->provisioner->claims_cache, str_of(x->key));
     struct api_write_options w = { .api = x->provisioner->api,
                                    .request = { .verb = CLIENT_PATCH },
                                    .object = c,
+                                   .decide = component_decide_no_node,
                                    .step = API_STEP_SELECTED_NODE,
                                    .informer = x->provisioner->claims_cache,
-                                   .done = on_node_given_back,
+                                   .done = on_node_released,
                                    .ctx = x };
-    struct merge_patch p;
 
-    if (!c || strcmp(c->uid, x->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE)) {
+    if (!c || strcmp(c->uid, x->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE))
         op_failed(x, why);
-        return;
-    }
-    merge_patch_begin(&p, &body, c);
-    merge_patch_annotation(&p, ANN_SELECTED_NODE, NULL);
-    w.failed = merge_patch_finish(&p);
-    w.body = buf_str(&body);
-    api_write_start(&x->write, &w);
+    else
+        api_write_start(&x->write, &w);
 }
 
 /* Another try will fare no better. */
-static void never_made(struct provisioner_op *x, const struct error *why)
+static void fail_for_good(struct provisioner_op *x, const struct error *why)
 {
     struct error err;
 
@@ -204,11 +198,11 @@ static void never_made(struct provisioner_op *x, const struct error *why)
         "Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision "
         "volume with StorageClass \"%s\": %s",
         claim_of(x->about)->class, why->msg);
-    warn(x, &err);
+    report_provision_failure(x, &err);
     provisioner_op_end_slowly(x);
 }
 
-static void not_made(struct provisioner_op *x, enum provision_state state, const struct error *why)
+static void fail_provision(struct provisioner_op *x, enum provision_state state, const struct error *why)
 {
     struct error err;
 
@@ -223,20 +217,20 @@ static void not_made(struct provisioner_op *x, enum provision_state state, const
     (void)error_set(&err, why->code, "failed to provision volume with StorageClass \"%s\": %s",
                     claim_of(x->about)->class, why->msg);
     if (state == PROVISION_FINISHED && why->code == ERR_INVALID) {
-        never_made(x, why);
+        fail_for_good(x, why);
         return;
     }
-    warn(x, &err);
+    report_provision_failure(x, &err);
     if (state == PROVISION_RESCHEDULE)
-        give_back_node(x, &err);
+        release_node(x, &err);
     else
         op_failed(x, &err);
 }
 
 /* --- Saving --- */
 
-static void save(void *ctx);
-static void give_up_saving(void *ctx);
+static void save_volume(void *ctx);
+static void verify_before_delete(void *ctx);
 
 static void op_saved(struct provisioner_op *x)
 {
@@ -254,8 +248,8 @@ static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *e
     (void)j;
     x->job = NULL;
     if (r < 0)
-        log_error("storage is left behind", LOG_STR("claim", x->key), LOG_STR("volume", x->name),
-                  LOG_ERR(err));
+        log_error("storage of failed provisioning not deleted", LOG_STR("claim", x->key),
+                  LOG_STR("volume", x->name), LOG_ERR(err));
     leave_progress(x);
     op_failed(x, &x->failure);
 }
@@ -270,7 +264,7 @@ static void clean_up(struct provisioner_op *x)
     (void)error_set(&err, x->failure.code,
                     "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", x->key,
                     x->failure.msg);
-    warn(x, &err);
+    report_provision_failure(x, &err);
     json_init(&d, OBJECT_TEXT_BYTES_MAX);
     if (object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &d, &volume, &err) < 0)
         op_failed(x, &err);
@@ -279,7 +273,7 @@ static void clean_up(struct provisioner_op *x)
 }
 
 /* One of the failures may have been a lost answer: without knowing, nothing is removed. */
-static void on_last_try(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+static void on_verified(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
@@ -288,16 +282,16 @@ static void on_last_try(void *ctx, enum api_outcome outcome, const struct client
     } else if (a->r == -ERR_NOT_FOUND) {
         clean_up(x);
     } else {
-        timer_init(&x->timer, x->provisioner->o.part.loop, give_up_saving, x);
+        timer_init(&x->timer, x->provisioner->o.part.loop, verify_before_delete, x);
         timer_arm_after(&x->timer, SAVE_PAUSE_NS);
     }
 }
 
-static void give_up_saving(void *ctx)
+static void verify_before_delete(void *ctx)
 {
     struct provisioner_op *x = ctx;
 
-    api_read(&x->write, &x->provisioner->api, KIND_VOLUME, "", x->name, on_last_try, x);
+    api_read(&x->write, &x->provisioner->api, KIND_VOLUME, "", x->name, on_verified, x);
 }
 
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
@@ -309,15 +303,17 @@ static void on_saved(void *ctx, enum api_outcome outcome, const struct client_an
         return;
     }
     x->failure = a->error;
-    if (++x->tries < SAVES_MAX) {
-        timer_init(&x->timer, x->provisioner->o.part.loop, save, x);
+    if (MUTANT("provisioner-removes-what-is-saved")) {
+        clean_up(x);
+    } else if (++x->tries < SAVES_MAX) {
+        timer_init(&x->timer, x->provisioner->o.part.loop, save_volume, x);
         timer_arm_after(&x->timer, SAVE_PAUSE_NS << (x->tries - 1));
     } else {
-        give_up_saving(x);
+        verify_before_delete(x);
     }
 }
 
-static void save(void *ctx)
+static void save_volume(void *ctx)
 {
     struct provisioner_op *x = ctx;
     struct api_write_options w = {
@@ -334,7 +330,7 @@ static void save(void *ctx)
 
 /* --- Making --- */
 
-static void on_made(void *ctx, struct job *j, int r, const struct error *err)
+static void on_provisioned(void *ctx, struct job *j, int r, const struct error *err)
 {
     const struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
     struct provisioner_op *x = ctx;
@@ -342,20 +338,21 @@ static void on_made(void *ctx, struct job *j, int r, const struct error *err)
 
     x->job = NULL;
     if (r < 0)
-        not_made(x, w->state, err);
+        fail_provision(x, w->state, err);
     else if (write_volume(x, buf_str(&w->source), &failed) < 0)
         op_failed(x, &failed);
     else
-        save(x);
+        save_volume(x);
 }
 
-static void make(struct provisioner_op *x)
+static void start_provision(struct provisioner_op *x)
 {
     struct provision_work *w = calloc(1, sizeof *w);
     struct provisioner *p = x->provisioner;
 
     if (!w)
-        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+        die_with_reason(
+            "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
     recorder_event(p->recorder, x->about, EVENT_NORMAL, "Provisioning",
                    "External provisioner is provisioning volume for claim \"%s\"", x->key);
@@ -370,7 +367,21 @@ static void make(struct provisioner_op *x)
     w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     w->state = PROVISION_FINISHED;
     x->job = &w->job;
-    job_begin(&w->job, p->o.pool, on_made, x);
+    job_begin(&w->job, p->o.pool, on_provisioned, x);
+}
+
+/* A cache may be behind: a claim that has gone, or has a volume, gets no other storage. */
+static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct provisioner_op *x = ctx;
+    const struct object *o = outcome == API_DONE ? a->object : NULL;
+
+    if (!o && a->r != -ERR_NOT_FOUND)
+        op_failed(x, &a->error);
+    else if (!o || strcmp(o->uid, x->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
+        provisioner_op_end(x); /* the cache will tell */
+    else
+        start_provision(x);
 }
 
 /* The node that was selected, if one was. */
@@ -403,18 +414,6 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 
-/* No provisioner of this process copies data: the claim would get an empty volume. */
-static void refuse_source(struct provisioner_op *x)
-{
-    struct error err;
-
-    (void)error_set(
-        &err, ERR_INVALID,
-        "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
-        x->provisioner->o.name);
-    never_made(x, &err);
-}
-
 static void op_begin(struct provisioner_op *x)
 {
     const struct provisioner *p = x->provisioner;
@@ -428,21 +427,28 @@ static void op_begin(struct provisioner_op *x)
         provisioner_op_end(x);
     } else if (!class) {
         (void)informer_not_found(p->classes, c->class, &err);
-        warn(x, &err);
+        report_provision_failure(x, &err);
         op_failed(x, &err);
     } else if (strcmp(class_of(class)->provisioner, p->o.name) != 0) {
-        log_warn("the claim's class names another provisioner", LOG_STR("claim", x->key),
+        log_warn("class of claim has another provisioner", LOG_STR("claim", x->key),
                  LOG_STR("provisioner", class_of(class)->provisioner));
         leave_progress(x);
         provisioner_op_end(x);
     } else if (c->source && !is_in_progress(x)) {
-        refuse_source(x);
+        /* No provisioner of this process copies data: the claim would get an empty volume. */
+        (void)error_set(
+            &err, ERR_INVALID,
+            "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
+            p->o.name);
+        fail_for_good(x, &err);
     } else {
         x->class = object_ref(class);
-        if (find_node(x, &err))
-            make(x);
+        if (!find_node(x, &err))
+            fail_provision(x, is_in_progress(x) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
+        else if (is_in_progress(x))
+            start_provision(x);
         else
-            not_made(x, is_in_progress(x) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
+            api_read(&x->write, &p->api, KIND_CLAIM, x->about->ns, x->about->name, on_claim, x);
     }
 }
 

@@ -22,15 +22,14 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
 {
     struct provisioner_op *x = calloc(1, sizeof *x);
 
-    if (!x)
-        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+    if (x)
+        x->key = calloc(1, key.len + 1);
+    if (!x || !x->key)
+        die_with_reason(
+            "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
     x->provisioner = p;
     x->queue = queue;
-    x->key = calloc(1, key.len + 1);
-    if (!x->key)
-        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
-            "again");
     memcpy(x->key, key.s, key.len); /* no string: nothing ends it */
     x->about = object_ref(about);
     x->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
@@ -65,7 +64,8 @@ void provisioner_op_fail(struct provisioner_op *x, bool must_go_on)
     bool is_enough = workqueue_failures(q, str_of(x->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on;
 
     if (is_enough)
-        log_warn("given up until the next resync", LOG_STR("key", x->key), LOG_ERR(&x->failure));
+        log_warn("retries exhausted, next attempt after resync", LOG_STR("key", x->key),
+                 LOG_ERR(&x->failure));
     controller_finish(x->queue, str_of(x->key), is_enough ? SYNC_DONE : SYNC_AGAIN);
     op_free(x);
 }
@@ -79,7 +79,7 @@ void provisioner_op_end_slowly(struct provisioner_op *x)
 /* --- What to look at --- */
 
 /* What waits for its next try keeps its delay, whatever is written meanwhile. */
-static void mark(struct controller *c, const struct object *o)
+static void enqueue_object(struct controller *c, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
 
@@ -88,63 +88,42 @@ static void mark(struct controller *c, const struct object *o)
         controller_add(c, buf_str(&key));
 }
 
-static bool is_named(const struct provisioner *p, const struct object *claim)
-{
-    return object_annotation_is(claim, ANN_PROVISIONER, p->o.name) ||
-           object_annotation_is(claim, ANN_PROVISIONER_BETA, p->o.name);
-}
-
-static void on_claim(void *ctx, const struct object *o, bool is_initial)
+static void on_claim(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
 
-    (void)is_initial;
-    if (is_named(p, o))
-        mark(p->claims, o);
-}
-
-static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_claim(ctx, o, false);
+    if (object_annotation_is(o, ANN_PROVISIONER, p->o.name) ||
+        object_annotation_is(o, ANN_PROVISIONER_BETA, p->o.name))
+        enqueue_object(p->claims, o);
 }
 
 /* Another of the same name begins without its failures. */
-static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unknown)
+static void on_claim_gone(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
 
-    (void)is_final_unknown;
     object_key(o, &key);
     if (!key.failed && !provisioner_in_progress(p, buf_str(&key)))
         workqueue_forget(controller_queue(p->claims), buf_str(&key));
 }
 
-static void on_volume(void *ctx, const struct object *o, bool is_initial)
+static void on_volume(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
 
-    (void)is_initial;
     if (provisioner_may_delete(p, volume_of(o)))
-        mark(p->volumes, o);
+        enqueue_object(p->volumes, o);
 }
 
-static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old;
-    on_volume(ctx, o, false);
-}
-
-static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
+static void on_volume_gone(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
 
-    (void)is_final_unknown;
     workqueue_forget(controller_queue(p->volumes), str_of(o->name));
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static int open_queue(struct provisioner *p, const char *name,
                       enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
@@ -152,7 +131,7 @@ static int open_queue(struct provisioner *p, const char *name,
 {
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
                                                .name = name,
-                                               .seed = part_seed(&p->o.part, name),
+                                               .seed = component_seed(&p->o.part, name),
                                                .base_ns = RETRY_MIN_NS,
                                                .max_ns = RETRY_MAX_NS,
                                                .bucket_qps = QPS,
@@ -164,59 +143,52 @@ static int open_queue(struct provisioner *p, const char *name,
     return controller_new(&c, ret, err);
 }
 
-static int provisioner_open(struct provisioner *p, struct error *err)
+int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err)
 {
-    struct informers *all = p->o.part.informers;
+    _cleanup_(provisioner_free_p) struct provisioner *p = calloc(1, sizeof *p);
+    struct informers *all = o->part.informers;
     int r;
 
+    if (!p)
+        return error_no_memory(err);
+    p->o = *o;
+    LIST_INIT(&p->ops);
+    LIST_INIT(&p->in_progress);
+    r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
+    if (r < 0)
+        return r;
     p->claims_cache = informers_get(all, KIND_CLAIM, err);
     p->volumes_cache = p->claims_cache ? reclaim_volumes(all, err) : NULL;
     p->classes = p->volumes_cache ? informers_get(all, KIND_CLASS, err) : NULL;
     p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!p->nodes)
         return -(int)err->code;
-    r = part_api(&p->o.part, PROVISIONER_FIELD_MANAGER, &p->api, err);
-    if (r == 0)
-        r = part_recorder(&p->o.part, p->o.name, &p->recorder, err);
+    r = component_recorder(&o->part, o->name, &p->recorder, err);
     if (r == 0)
         r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
     if (r == 0)
         r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+    if (r == 0)
+        *ret = TAKE(p);
     return r;
 }
 
-int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err)
+const char *provisioner_check(const struct provisioner *p)
 {
-    struct provisioner *p = calloc(1, sizeof *p);
-    int r;
+    const char *wrong = controller_check(p->claims);
 
-    if (!p)
-        return error_no_memory(err);
-    p->o = *o;
-    p->api =
-        (struct api){ .client = o->part.client, .loop = o->part.loop, .manager = PROVISIONER_FIELD_MANAGER };
-    LIST_INIT(&p->ops);
-    LIST_INIT(&p->in_progress);
-    r = provisioner_open(p, err);
-    if (r < 0)
-        provisioner_free(p);
-    else
-        *ret = p;
-    return r;
+    return wrong ? wrong : controller_check(p->volumes);
 }
 
 void provisioner_start(struct provisioner *p)
 {
-    p->claims_handler = (struct informer_handler){ .on_add = on_claim,
-                                                   .on_update = on_claim_update,
-                                                   .on_delete = on_claim_delete,
-                                                   .ctx = p,
-                                                   .resync_ns = RESYNC_NS };
-    p->volumes_handler = (struct informer_handler){ .on_add = on_volume,
-                                                    .on_update = on_volume_update,
-                                                    .on_delete = on_volume_delete,
-                                                    .ctx = p,
-                                                    .resync_ns = RESYNC_NS };
+    assert(!p->claims_handler.informer); /* once */
+    p->claims_handler = (struct informer_handler){
+        .on_upsert = on_claim, .on_removed = on_claim_gone, .ctx = p, .resync_ns = RESYNC_NS
+    };
+    p->volumes_handler = (struct informer_handler){
+        .on_upsert = on_volume, .on_removed = on_volume_gone, .ctx = p, .resync_ns = RESYNC_NS
+    };
     informer_add_handler(p->claims_cache, &p->claims_handler);
     informer_add_handler(p->volumes_cache, &p->volumes_handler);
 }

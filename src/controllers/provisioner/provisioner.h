@@ -16,7 +16,7 @@
 #include "api/volume.h"
 #include "host/remove.h"
 #include "io/pool.h"
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 #include "plugins/reclaim_guard.h"
 
 /* How a try left things. */
@@ -50,7 +50,7 @@ struct provisioner_type {
 };
 
 struct provisioner_options {
-    struct part_options part;
+    struct component_deps part;
     struct pool *pool;
     const struct provisioner_type *type;
     const void *ctx;  /* the type's; outlives the pool */
@@ -62,6 +62,8 @@ struct provisioner;
 
 int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err);
 void provisioner_start(struct provisioner *p);
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *provisioner_check(const struct provisioner *p);
 struct provisioner *provisioner_free(struct provisioner *p);
 DEFINE_CLEANUP(struct provisioner, provisioner_free)
 

@@ -6,7 +6,7 @@
 
 #include "controllers/provisioner/provisioner.h"
 #include "io/job.h"
-#include "machinery/write.h"
+#include "machinery/api_write.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)

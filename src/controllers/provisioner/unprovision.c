@@ -8,6 +8,7 @@
 
 #include "base/die.h"
 #include "base/log.h"
+#include "base/mutant.h"
 
 struct removal_work {
     struct job job;
@@ -26,6 +27,8 @@ static int removal_run(struct job *j, struct error *err)
         *err = w->refusal;
         return -(int)err->code;
     }
+    if (MUTANT("provisioner-leaves-directories"))
+        return 0;
     return w->type->remove(w->ctx, volume_of(w->volume), (const struct storage_class *)(const void *)w->class,
                            w->guard, &j->stop, err);
 }
@@ -40,7 +43,7 @@ static void removal_free(struct job *j)
     free(w);
 }
 
-static const struct job_type removal_type = { "removal of storage", removal_run, removal_free };
+static const struct job_type removal_type = { "storage removal", removal_run, removal_free };
 
 void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done)
 {
@@ -50,7 +53,8 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     struct removal_work *w = calloc(1, sizeof *w);
 
     if (!w)
-        die("no memory for an operation of a provisioner: its claim or volume would never be processed "
+        die_with_reason(
+            "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
     w->job.type = &removal_type;
     w->type = p->o.type;
@@ -66,7 +70,7 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
 {
-    return reclaim_is_to_go(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
+    return reclaim_is_due(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
 }
 
 static void op_failed(struct provisioner_op *x, const struct error *err)
@@ -75,18 +79,11 @@ static void op_failed(struct provisioner_op *x, const struct error *err)
     provisioner_op_fail(x, /* must_go_on= */ false);
 }
 
-static void op_warn(struct provisioner_op *x, const struct error *err)
-{
-    recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "VolumeFailedDelete", "%s", err->msg);
-    log_warn("volume not deleted", LOG_STR("volume", x->key), LOG_ERR(err));
-    op_failed(x, err);
-}
-
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *x = ctx;
 
-    if (!api_went_well(outcome)) {
+    if (!api_write_succeeded(outcome)) {
         op_failed(x, &a->error);
         return;
     }
@@ -106,12 +103,16 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
 
     (void)j;
     x->job = NULL;
-    if (r == -PROVISIONER_IGNORED)
+    if (r == -PROVISIONER_IGNORED) {
         provisioner_op_end(x);
-    else if (r < 0)
-        op_warn(x, err);
-    else
+    } else if (r < 0) {
+        recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "VolumeFailedDelete", "%s",
+                       err->msg);
+        log_warn("volume not deleted", LOG_STR("volume", x->key), LOG_ERR(err));
+        op_failed(x, err);
+    } else {
         api_write_start(&x->write, &w);
+    }
 }
 
 /* The last look (plugins/reclaim_guard.h): the claim … */

@@ -1,11 +1,13 @@
 #include "controllers/stranded/stranded.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/node.h"
 #include "api/volume.h"
 #include "base/map.h"
+#include "base/mutant.h"
 
 #define QUEUE "stranded_volume"
 
@@ -16,8 +18,8 @@
 
 /* A volume that no node reaches. */
 struct episode {
-    uint64_t tell_ns; /* when it is told, or told again */
-    bool is_told;
+    uint64_t report_at_ns; /* when it is told, or told again */
+    bool is_reported;
     char name[];
 };
 
@@ -40,7 +42,7 @@ static bool is_local(const struct volume *v)
     return v->source.kind == SOURCE_LOCAL && v->affinity;
 }
 
-static bool reaches(const struct object *node, const struct node_selector *sel)
+static bool node_matches(const struct object *node, const struct node_selector *sel)
 {
     struct error ignored;
 
@@ -48,32 +50,32 @@ static bool reaches(const struct object *node, const struct node_selector *sel)
                                  &ignored) == 1;
 }
 
-static bool host_reaches(const void *ctx, const char *host, const struct node_selector *sel)
+static bool host_matches(const void *ctx, const char *host, const struct node_selector *sel)
 {
     const struct stranded *s = ctx;
     struct informer_cursor at;
 
     for (const struct object *o = informer_first_by(s->nodes, NODES_BY_HOST, str_of(host), &at); o;
          o = informer_next(&at))
-        if (reaches(o, sel))
+        if (node_matches(o, sel))
             return true;
     return false;
 }
 
-static bool any_reaches(const void *ctx, const struct node_selector *sel)
+static bool any_node_matches(const void *ctx, const struct node_selector *sel)
 {
     const struct stranded *s = ctx;
     struct informer_cursor at;
 
     for (const struct object *o = informer_first(s->nodes, &at); o; o = informer_next(&at))
-        if (reaches(o, sel))
+        if (node_matches(o, sel))
             return true;
     return false;
 }
 
 static bool is_reached(const struct stranded *s, const struct volume *v)
 {
-    const struct node_lookup nodes = { any_reaches, host_reaches, s };
+    const struct node_lookup nodes = { any_node_matches, host_matches, s };
 
     return node_selector_is_met(v->affinity, &nodes);
 }
@@ -90,21 +92,21 @@ static const struct object *claim_with(const struct stranded *s, const struct vo
                : NULL;
 }
 
-static void tell_gone(const struct stranded *s, const struct volume *v)
+static void report_node_gone(const struct stranded *s, const struct volume *v)
 {
     const struct object *claim = claim_with(s, v);
 
     recorder_event(s->recorder, &v->obj, EVENT_WARNING, "NodeGone",
-                   "no node matches the node affinity of this volume: its data cannot be reached until such "
-                   "a node is there again");
+                   "no node matches the node affinity of this volume: its data is unreachable until a "
+                   "matching node is registered");
     if (claim)
         recorder_event(s->recorder, claim, EVENT_WARNING, "NodeGone",
-                       "no node matches the node affinity of volume \"%s\": its data cannot be reached until "
-                       "such a node is there again",
+                       "no node matches the node affinity of volume \"%s\": its data is unreachable until a "
+                       "matching node is registered",
                        v->obj.name);
 }
 
-static void tell_back(const struct stranded *s, const struct volume *v)
+static void report_node_back(const struct stranded *s, const struct volume *v)
 {
     const struct object *claim = claim_with(s, v);
 
@@ -117,15 +119,6 @@ static void tell_back(const struct stranded *s, const struct volume *v)
 
 /* --- The sync --- */
 
-static void episode_end(struct stranded *s, struct str name, const struct volume *v)
-{
-    struct episode *e = map_remove(&s->episodes, name);
-
-    if (e && e->is_told && v)
-        tell_back(s, v);
-    free(e);
-}
-
 static struct episode *episode_of(struct stranded *s, struct str name)
 {
     struct episode *e = map_get(&s->episodes, name);
@@ -136,7 +129,7 @@ static struct episode *episode_of(struct stranded *s, struct str name)
     if (!e)
         return NULL;
     memcpy(e->name, name.s, name.len);
-    e->tell_ns = loop_now_ns(s->loop) + STRANDED_NS;
+    e->report_at_ns = loop_now_ns(s->loop) + (MUTANT("stranded-tells-at-once") ? 0 : STRANDED_NS);
     if (map_put(&s->episodes, (struct str){ e->name, name.len }, e, NULL) < 0) {
         free(e);
         return NULL;
@@ -144,7 +137,7 @@ static struct episode *episode_of(struct stranded *s, struct str name)
     return e;
 }
 
-static enum sync_result sync_volume(void *ctx, struct str key)
+static enum sync_result sync_stranded_volume(void *ctx, struct str key)
 {
     struct stranded *s = ctx;
     const struct object *o = informer_get_key(s->volumes, key);
@@ -153,50 +146,42 @@ static enum sync_result sync_volume(void *ctx, struct str key)
     struct episode *e;
 
     if (!v || is_reached(s, v)) {
-        episode_end(s, key, v);
+        e = map_remove(&s->episodes, key);
+        if (e && e->is_reported && v)
+            report_node_back(s, v);
+        free(e);
         return SYNC_DONE;
     }
     e = episode_of(s, key);
     if (!e)
         return SYNC_AGAIN; /* no memory */
-    if (now_ns >= e->tell_ns) {
-        tell_gone(s, v);
-        e->is_told = true;
-        e->tell_ns = now_ns + STRANDED_REPEAT_NS;
+    if (now_ns >= e->report_at_ns) {
+        report_node_gone(s, v);
+        e->is_reported = true;
+        e->report_at_ns = now_ns + STRANDED_REPEAT_NS;
     }
-    workqueue_add_after(controller_queue(s->controller), key, e->tell_ns - now_ns);
+    workqueue_add_after(controller_queue(s->controller), key, e->report_at_ns - now_ns);
     return SYNC_DONE;
 }
 
 /* --- What to look at --- */
 
-static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
+/* Its source does not change; its affinity may, and its claim. */
+static void on_volume(void *ctx, const struct object *o)
 {
     struct stranded *s = ctx;
 
-    (void)is_initial;
     if (is_local(volume_of(o)))
-        part_add(s->controller, o);
+        component_add(s->controller, o);
 }
 
-static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
-{
-    (void)old; /* a volume's source does not change; its affinity may, and its claim */
-    on_volume_add(ctx, o, /* is_initial= */ false);
-}
-
-static void on_volume_delete(void *ctx, const struct object *o, bool is_final_unknown)
-{
-    on_volume_add(ctx, o, is_final_unknown);
-}
-
-static void look_at_host(struct stranded *s, const char *host)
+static void requeue_host(struct stranded *s, const char *host)
 {
     struct informer_cursor at;
 
     for (const struct object *o = informer_first_by(s->volumes, VOLUMES_BY_HOST, str_of(host), &at); o;
          o = informer_next(&at))
-        part_add(s->controller, o);
+        component_add(s->controller, o);
 }
 
 /* The volumes that this node can make a difference to. */
@@ -208,8 +193,8 @@ static void on_node(void *ctx, const struct object *o, bool is_initial)
     if (is_initial)
         return; /* all volumes are looked at */
     if (host && host[0])
-        look_at_host(s, host);
-    look_at_host(s, "");
+        requeue_host(s, host);
+    requeue_host(s, "");
 }
 
 static bool same_labels(const struct object *a, const struct object *b)
@@ -234,10 +219,11 @@ static void on_node_update(void *ctx, const struct object *old, const struct obj
 static void on_node_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
     (void)is_final_unknown;
-    on_node(ctx, o, /* is_initial= */ false);
+    if (!MUTANT("stranded-overlooks-nodes-that-go"))
+        on_node(ctx, o, /* is_initial= */ false);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void index_node(const struct object *o, index_emit_fn *emit, void *ctx)
 {
@@ -264,46 +250,48 @@ static void index_volume(const struct object *o, index_emit_fn *emit, void *ctx)
 static const struct informer_index nodes_index = { NODES_BY_HOST, index_node };
 static const struct informer_index volumes_index = { VOLUMES_BY_HOST, index_volume };
 
-static int stranded_open(struct stranded *s, const struct part_options *o, struct error *err)
+int stranded_new(const struct component_deps *o, struct stranded **ret, struct error *err)
 {
+    _cleanup_(stranded_free_p) struct stranded *s = calloc(1, sizeof *s);
     struct controller_options c = { .queue = { .loop = o->loop,
                                                .name = QUEUE,
                                                .metrics = o->metrics,
-                                               .seed = part_seed(o, QUEUE),
+                                               .seed = component_seed(o, QUEUE),
                                                .max_ns = WORKQUEUE_CONTROLLER_MAX_NS },
-                                    .sync = sync_volume,
+                                    .sync = sync_stranded_volume,
                                     .ctx = s };
     int r;
 
+    if (!s)
+        return error_no_memory(err);
     s->loop = o->loop;
-    map_init(&s->episodes, (struct hash_seed){ part_seed(o, QUEUE), part_seed(o, QUEUE "-2") });
-    s->nodes = part_indexed(o->informers, KIND_NODE, &nodes_index, err);
-    s->volumes = s->nodes ? part_indexed(o->informers, KIND_VOLUME, &volumes_index, err) : NULL;
+    map_init(&s->episodes, (struct hash_seed){ component_seed(o, QUEUE), component_seed(o, QUEUE "-2") });
+    s->nodes = component_indexed(o->informers, KIND_NODE, &nodes_index, err);
+    s->volumes = s->nodes ? component_indexed(o->informers, KIND_VOLUME, &volumes_index, err) : NULL;
     s->claims = s->volumes ? informers_get(o->informers, KIND_CLAIM, err) : NULL;
     if (!s->claims)
         return -(int)err->code;
-    r = part_recorder(o, "stranded-volume-controller", &s->recorder, err);
-    return r < 0 ? r : controller_new(&c, &s->controller, err);
-}
-
-int stranded_new(const struct part_options *o, struct stranded **ret, struct error *err)
-{
-    _cleanup_(stranded_free_p) struct stranded *s = calloc(1, sizeof *s);
-    int r = s ? stranded_open(s, o, err) : error_no_memory(err);
-
+    r = component_recorder(o, "stranded-volume-controller", &s->recorder, err);
+    if (r == 0)
+        r = controller_new(&c, &s->controller, err);
     if (r == 0)
         *ret = TAKE(s);
     return r;
 }
 
+const char *stranded_check(const struct stranded *s)
+{
+    return controller_check(s->controller);
+}
+
 void stranded_start(struct stranded *s)
 {
+    assert(!s->nodes_handler.informer); /* once */
     s->nodes_handler = (struct informer_handler){
         .on_add = on_node, .on_update = on_node_update, .on_delete = on_node_delete, .ctx = s
     };
-    s->volumes_handler = (struct informer_handler){
-        .on_add = on_volume_add, .on_update = on_volume_update, .on_delete = on_volume_delete, .ctx = s
-    };
+    s->volumes_handler =
+        (struct informer_handler){ .on_upsert = on_volume, .on_removed = on_volume, .ctx = s };
     informer_add_handler(s->nodes, &s->nodes_handler);
     informer_add_handler(s->volumes, &s->volumes_handler);
 }

@@ -10,15 +10,17 @@
 #ifndef BERTH_CONTROLLERS_STRANDED_STRANDED_H
 #define BERTH_CONTROLLERS_STRANDED_STRANDED_H
 
-#include "machinery/parts.h"
+#include "machinery/component_deps.h"
 
 #define STRANDED_NS (300 * NS_PER_S)
 #define STRANDED_REPEAT_NS (1800 * NS_PER_S)
 
 struct stranded;
 
-int stranded_new(const struct part_options *o, struct stranded **ret, struct error *err);
+int stranded_new(const struct component_deps *o, struct stranded **ret, struct error *err);
 void stranded_start(struct stranded *s);
+/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+const char *stranded_check(const struct stranded *s);
 struct stranded *stranded_free(struct stranded *s);
 DEFINE_CLEANUP(struct stranded, stranded_free)
 

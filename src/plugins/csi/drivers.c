@@ -1,3 +1,5 @@
+/* The table of registered CSI drivers: a sorted vector under a mutex that is held for the length of a copy.
+ */
 #include "plugins/csi/drivers.h"
 
 #include <inttypes.h>
@@ -25,17 +27,6 @@ struct csi_drivers {
 
 /* --- Versions --- */
 
-/* The digits that text begins with; false for none, or too many. */
-static bool take_number(const char **text, uint64_t *ret)
-{
-    size_t len = strspn(*text, "0123456789");
-
-    if (!str_to_uint64((struct str){ *text, len }, ret))
-        return false;
-    *text += len;
-    return true;
-}
-
 bool csi_version_parse(const char *text, struct csi_version *ret)
 {
     uint64_t numbers[VERSION_PARTS] = { 0 };
@@ -43,9 +34,11 @@ bool csi_version_parse(const char *text, struct csi_version *ret)
 
     text += text[0] == 'v';
     do {
-        if (!take_number(&text, &numbers[count]))
+        size_t len = strspn(text, "0123456789");
+
+        if (!str_to_uint64((struct str){ text, len }, &numbers[count++])) /* no number, or too many */
             return false;
-        count++;
+        text += len;
     } while (count < VERSION_PARTS && *text == '.' && *++text != '\0');
     if (count < 2)
         return false;
@@ -67,22 +60,22 @@ static void version_text(struct csi_version v, char ret[VERSION_BYTES])
     (void)snprintf(ret, VERSION_BYTES, "%" PRIu64 ".%" PRIu64 ".%" PRIu64, v.major, v.minor, v.patch);
 }
 
-/* ["1.0.0" "2.0.0"], as far as there is room. */
-static const char *show_versions(struct texts versions, char ret[SHOWN_BYTES])
+/* ["1.0.0" "2.0.0"], cut to fit. */
+static const char *format_versions(struct texts versions, char ret[SHOWN_BYTES])
 {
     struct buf out = BUF_INIT(SHOWN_BYTES - 1);
     char one[VERSION_BYTES];
 
     for (uint32_t i = 0; i < versions.count; i++)
-        buf_addf(&out, "%s%s", i ? " " : "[", quote(one, sizeof one, str_of(versions.items[i])));
+        buf_addf(&out, "%s%s", i ? " " : "[", quote_text(one, sizeof one, str_of(versions.items[i])));
     buf_add_cstr(&out, versions.count ? "]" : "[]");
     (void)snprintf(ret, SHOWN_BYTES, "%s", buf_cstr(&out));
     buf_done(&out);
     return ret;
 }
 
-/* The highest that is not beyond us. */
-static int highest(struct texts versions, struct csi_version *ret, struct error *err)
+/* The highest version with a supported major number. */
+static int highest_version(struct texts versions, struct csi_version *ret, struct error *err)
 {
     struct csi_version found = { 0 }, v;
     char text[VERSION_BYTES];
@@ -96,7 +89,7 @@ static int highest(struct texts versions, struct csi_version *ret, struct error 
         has_any = true;
     }
     if (!has_any)
-        return error_set(err, ERR_INVALID, "none of them is a version that can be used");
+        return error_set(err, ERR_INVALID, "no supported version in the list");
     version_text(found, text);
     if (found.major != SUPPORTED_MAJOR)
         return error_set(err, ERR_INVALID, "highest supported version reported is %s, must be v1.x", text);
@@ -128,18 +121,18 @@ struct csi_drivers *csi_drivers_free(struct csi_drivers *d)
     return NULL;
 }
 
-/* The lock cannot fail: it is ours, and nobody takes it twice. */
-static void lock(struct csi_drivers *d)
+/* Locking cannot fail: the mutex is private and not recursive. */
+static void lock_drivers(struct csi_drivers *d)
 {
     (void)pthread_mutex_lock(&d->lock);
 }
 
-static void unlock(struct csi_drivers *d)
+static void unlock_drivers(struct csi_drivers *d)
 {
     (void)pthread_mutex_unlock(&d->lock);
 }
 
-/* Where the name stands, or would. Under the lock. */
+/* The index of the name, or where it would be inserted. Under the lock. */
 static size_t place_of(const struct csi_drivers *d, const char *name, bool *ret_is_there)
 {
     size_t i = 0;
@@ -160,27 +153,27 @@ int csi_drivers_check(struct csi_drivers *d, const char *caller, const char *nam
     bool is_there;
     size_t i;
 
-    (void)quote(shown_name, sizeof shown_name, str_of(name));
+    (void)quote_text(shown_name, sizeof shown_name, str_of(name));
     if (versions.count == 0)
         return error_set(err, ERR_INVALID,
                          "%s for CSI driver %s failed. Plugin returned an empty list for supported versions",
                          caller, shown_name);
-    if (highest(versions, &found, &why) < 0)
+    if (highest_version(versions, &found, &why) < 0)
         return error_set(
             err, ERR_INVALID,
             "%s for CSI driver %s failed. None of the versions specified %s are supported. err=%s", caller,
-            shown_name, show_versions(versions, shown), why.msg);
-    lock(d);
+            shown_name, format_versions(versions, shown), why.msg);
+    lock_drivers(d);
     i = place_of(d, name, &is_there);
     if (is_there)
         old = d->all.items[i].version;
-    unlock(d);
+    unlock_drivers(d);
     if (is_there && csi_version_cmp(old, found) >= 0) {
         version_text(old, version);
         return error_set(err, ERR_EXISTS,
                          "%s for CSI driver %s failed. Another driver with the same name is already "
                          "registered with a higher supported version: %s",
-                         caller, shown_name, quote(shown, sizeof shown, str_of(version)));
+                         caller, shown_name, quote_text(shown, sizeof shown, str_of(version)));
     }
     *ret = found;
     return 0;
@@ -195,16 +188,16 @@ int csi_drivers_put(struct csi_drivers *d, const char *name, const char *socket,
     size_t i;
 
     if (strlen(name) >= sizeof e.endpoint.driver || strlen(socket) >= sizeof e.endpoint.socket)
-        return error_set(err, ERR_INVALID, "the name or the socket of driver '%.64s' is too long", name);
+        return error_set(err, ERR_INVALID, "name or socket path of driver '%.64s' is too long", name);
     memcpy(e.endpoint.driver, name, strlen(name) + 1);
     memcpy(e.endpoint.socket, socket, strlen(socket) + 1);
-    lock(d);
+    lock_drivers(d);
     i = place_of(d, name, &is_there);
     if (is_there)
         d->all.items[i] = e;
     else
         r = vec_insert(&d->all, i, e);
-    unlock(d);
+    unlock_drivers(d);
     return r < 0 ? error_no_memory(err) : 0;
 }
 
@@ -213,11 +206,11 @@ void csi_drivers_remove(struct csi_drivers *d, const char *name)
     bool is_there;
     size_t i;
 
-    lock(d);
+    lock_drivers(d);
     i = place_of(d, name, &is_there);
     if (is_there)
         vec_remove(&d->all, i);
-    unlock(d);
+    unlock_drivers(d);
 }
 
 int csi_drivers_find(struct csi_drivers *d, const char *name, struct csi_endpoint *ret, struct error *err)
@@ -225,11 +218,11 @@ int csi_drivers_find(struct csi_drivers *d, const char *name, struct csi_endpoin
     bool is_there;
     size_t i;
 
-    lock(d);
+    lock_drivers(d);
     i = place_of(d, name, &is_there);
     if (is_there)
         *ret = d->all.items[i].endpoint;
-    unlock(d);
+    unlock_drivers(d);
     if (!is_there)
         return error_set(err, ERR_UNAVAILABLE,
                          "driver name %s not found in the list of registered CSI drivers", name);

@@ -1,30 +1,33 @@
-/* Growing a volume on its node, and how much is in it. */
+/* NodeExpandVolume and NodeGetVolumeStats: expansion of a volume on its node, and its usage. */
 #include "plugins/csi/csi_int.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "host/safe_path.h"
+
 #define CAN(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
-/* The driver's answer to an expansion is its last word, even when none came: the next try asks again. */
-static int expand_failure(const struct csi_conn *c, int r, struct error *err)
+/* The device of a raw block volume that this pod's link leads to. The volume's own device is the one that was
+ * published last, perhaps for a pod that no longer exists. */
+static const char *find_device(const struct expand_request *q, char ret[PATH_MAX])
 {
-    if (r == -ERR_NOT_FOUND)
-        err->code = ERR_INVALID; /* never at this size */
-    else if (r == -ERR_UNCERTAIN)
-        err->code = c->code == RPC_CANCELLED ? ERR_CANCELLED : ERR_IO;
-    return -(int)err->code;
+    struct error ignored;
+
+    if (!q->pod_path || !q->pod_path[0] || host_resolve_path(q->pod_path, ret, &ignored) < 0)
+        return q->device_path; /* set-up is in progress: its device is the newest */
+    return ret;
 }
 
-static int expand(struct csi_conn *c, const struct expand_request *q, unsigned capabilities,
-                  struct error *err)
+static int call_node_expand(struct csi_conn *c, const struct expand_request *q, struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     bool is_block = q->spec.volume && q->spec.volume->mode == VOLUME_MODE_BLOCK;
     Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
     Csi__V1__NodeExpandVolumeRequest m;
     struct csi_secrets secrets = { 0 };
+    char device[PATH_MAX];
     int r =
         csi_secrets_of(&a, q->csi, &q->spec, CSI_SECRET_NODE_EXPAND, "NodeExpandSecretRef", 0, &secrets, err);
 
@@ -32,40 +35,39 @@ static int expand(struct csi_conn *c, const struct expand_request *q, unsigned c
     if (r < 0)
         return r;
     if (q->new_bytes > INT64_MAX)
-        return error_set(err, ERR_INVALID, "the size is beyond all bounds");
+        return error_set(err, ERR_INVALID, "requested size exceeds the limit");
     range.required_bytes = (int64_t)q->new_bytes;
     m.volume_id = (char *)(uintptr_t)spec_source(&q->spec).csi->handle;
-    m.volume_path = (char *)(uintptr_t)(is_block ? q->device_path : q->pod_path);
+    m.volume_path = (char *)(uintptr_t)(is_block ? find_device(q, device) : q->pod_path);
     m.capacity_range = &range;
     m.staging_target_path = (char *)(uintptr_t)q->mount_path;
     m.volume_capability =
-        csi_capability_of(&a, &q->spec, is_block, capabilities, q->csi->fs_group, q->csi->mount_context);
+        csi_capability_of(&a, c, &q->spec, is_block, q->csi->fs_group, q->csi->mount_context);
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     r = arena_check(&a, err);
     if (r < 0)
         return r;
     r = csi_call(c, CSI_NODE_EXPAND, &m.base, NULL, err);
-    return r < 0 ? expand_failure(c, r, err) : 0;
+    if (r == -ERR_NOT_FOUND)
+        r = -(int)(err->code = ERR_INVALID); /* will never succeed with this size */
+    return r;
 }
 
 int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env *env,
                        const struct expand_request *q, bool *ret_done, struct error *err)
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
-    unsigned capabilities = 0;
-    struct csi_conn c;
-    int r = csi_conn_of(self, env, source->driver, &c, err);
+    struct csi_conn c = { 0 };
+    int r = csi_conn_open(self, env, source->driver, &c, err);
 
     assert(q->csi);
-    if (r == 0)
-        r = csi_capabilities(&c, &capabilities, err);
     if (r < 0)
         return r;
-    if (!csi_can(capabilities, CAN(EXPAND_VOLUME)))
+    if (!csi_can(&c, CAN(EXPAND_VOLUME)))
         return error_set(err, ERR_UNSUPPORTED, "NodeExpand is not supported by the CSI driver %s",
                          source->driver);
-    r = expand(&c, q, capabilities, err);
+    r = call_node_expand(&c, q, err);
     if (r == 0)
         *ret_done = true;
     return r;
@@ -73,8 +75,8 @@ int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env
 
 /* --- Usage --- */
 
-/* Where the data file of the volume at this path is: beside a pod's mount, and of a device, whose path is
- * …/publish/NAME/UID, at …/NAME/data. */
+/* The directory of the data file for the volume at this path: the parent of a pod's mount; for a device at
+ * …/publish/NAME/UID it is …/NAME/data. */
 static int data_dir_of(const char *path, char ret[PATH_MAX], struct error *err)
 {
     char volume[PATH_MAX], publish[PATH_MAX], devices[PATH_MAX];
@@ -90,7 +92,7 @@ static int data_dir_of(const char *path, char ret[PATH_MAX], struct error *err)
     name = volume + strlen(publish) + 1;
     csi_parent(publish, devices);
     n = snprintf(ret, PATH_MAX, "%s/%s/data", devices, name);
-    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_INVALID, "'%s' is too long a path", path) : 0;
+    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_INVALID, "path '%s' is too long", path) : 0;
 }
 
 static uint64_t count_of(int64_t n)
@@ -126,9 +128,8 @@ int csi_usage(const struct volume_plugin *self, const struct volume_env *env, co
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     Csi__V1__NodeGetVolumeStatsRequest m;
-    unsigned capabilities = 0;
     struct csi_data data = { 0 };
-    struct csi_conn c;
+    struct csi_conn c = { 0 };
     char dir[PATH_MAX];
     int r = data_dir_of(path, dir, err);
 
@@ -136,13 +137,11 @@ int csi_usage(const struct volume_plugin *self, const struct volume_env *env, co
     if (r == 0)
         r = csi_data_read(dir, &a, &data, err);
     if (r == 0)
-        r = csi_conn_of(self, env, data.driver, &c, err);
-    if (r == 0)
-        r = csi_capabilities(&c, &capabilities, err);
+        r = csi_conn_open(self, env, data.driver, &c, err);
     if (r < 0)
         return r;
-    if (!csi_can(capabilities, CAN(GET_VOLUME_STATS)))
-        return error_set(err, ERR_UNSUPPORTED, "driver %s has no metrics", data.driver);
+    if (!csi_can(&c, CAN(GET_VOLUME_STATS)))
+        return error_set(err, ERR_UNSUPPORTED, "driver %s does not report volume metrics", data.driver);
     m.volume_id = (char *)(uintptr_t)data.handle;
     m.volume_path = (char *)(uintptr_t)path;
     r = csi_call(&c, CSI_NODE_STATS, &m.base, &answer, err);

@@ -1,5 +1,8 @@
-/* NODE → PATCH → end; or PATCH → (there is none) CREATE → PATCH; or PATCH → (another node's) DELETE → CREATE
- * → PATCH. The rounds are bounded: whoever deletes what we make wins in the end. */
+/* Registers a driver in the Node and its CSINode.
+ *
+ * Steps: NODE → PATCH → end; or PATCH → (not found) CREATE → PATCH; or PATCH → (of another node) DELETE →
+ * CREATE → PATCH. The number of rounds is bounded, so that another client that keeps deleting the CSINode
+ * cannot cause an endless loop. */
 #include "plugins/csi/install.h"
 
 #include <assert.h>
@@ -14,7 +17,6 @@
 #include "machinery/merge_patch.h"
 
 #define ANN_NODE_ID "csi.volume.kubernetes.io/nodeid"
-#define MANAGER "berth-node"
 #define MEMORY_BYTES_MAX ((size_t)1 << 20)
 #define DOC_BYTES_MAX ((size_t)4 << 20)
 #define ROUNDS_MAX 4
@@ -25,14 +27,14 @@ static void step_begin(struct csi_install *x, enum csi_install_step step);
 /* --- The Node --- */
 
 /* For an error that was just set. */
-static enum api_verdict refuse(int r)
+static enum api_decision refuse_install(int r)
 {
     assert(r < 0);
     (void)r;
     return API_REFUSE;
 }
 
-/* The annotation with our driver in it, or without; "" when none is left. */
+/* The annotation with or without our driver; "" if none is left. */
 static int node_ids(const struct csi_install *x, const struct object *node, struct buf *out,
                     struct error *err)
 {
@@ -43,7 +45,7 @@ static int node_ids(const struct csi_install *x, const struct object *node, stru
 
     json_init(&d, DOC_BYTES_MAX);
     if (!old || json_parse(&d, str_of(old), &root, &ignored) < 0 || json_type(&d, root) != JSON_OBJECT)
-        root = json_new_object(&d); /* nothing that anybody could use */
+        root = json_new_object(&d); /* not valid JSON: replaced */
     (void)json_remove(&d, root, x->o.driver);
     if (x->o.what == CSI_INSTALL_DRIVER)
         json_set(&d, root, x->o.driver, json_new_string(&d, str_of(x->o.node_id)));
@@ -52,10 +54,10 @@ static int node_ids(const struct csi_install *x, const struct object *node, stru
         return -(int)err->code;
     if (json_count(&d, root) > 0)
         json_write(&d, root, out);
-    return buf_check(out, "an annotation", err);
+    return buf_check(out, "annotation", err);
 }
 
-/* What the driver says of the node's place must not contradict what is known. */
+/* The driver's topology must not contradict existing labels. */
 static int check_topology(const struct csi_install *x, const struct object *node, struct error *err)
 {
     char k[QUOTED_BYTES], v[QUOTED_BYTES], w[QUOTED_BYTES];
@@ -65,9 +67,9 @@ static int check_topology(const struct csi_install *x, const struct object *node
         const char *now = object_label(node, one->key);
         if (!now || strcmp(now, one->value) == 0)
             continue;
-        (void)quote(k, sizeof k, str_of(one->key));
-        (void)quote(v, sizeof v, str_of(one->value));
-        (void)quote(w, sizeof w, str_of(now));
+        (void)quote_text(k, sizeof k, str_of(one->key));
+        (void)quote_text(v, sizeof v, str_of(one->value));
+        (void)quote_text(w, sizeof w, str_of(now));
         return error_set(
             err, ERR_CONFLICT,
             "detected topology value collision: driver reported %s:%s but existing label is %s:%s", k, v, k,
@@ -84,7 +86,7 @@ static bool has_labels(const struct csi_install *x, const struct object *node)
     return true;
 }
 
-static enum api_verdict decide_node(void *ctx, const struct object *now, struct buf *body, struct error *err)
+static enum api_decision decide_node(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf ids = BUF_INIT(MEMORY_BYTES_MAX);
     struct csi_install *x = ctx;
@@ -95,7 +97,7 @@ static enum api_verdict decide_node(void *ctx, const struct object *now, struct 
     if (arena_check(&x->arena, err) < 0)
         return API_REFUSE;
     if (x->o.what == CSI_INSTALL_DRIVER && x->o.node_id[0] == '\0')
-        return refuse(error_set(err, ERR_INVALID, "driverNodeID must not be empty"));
+        return refuse_install(error_set(err, ERR_INVALID, "driverNodeID must not be empty"));
     if (x->o.what == CSI_INSTALL_NODE)
         return API_AS_IT_IS;
     if (node_ids(x, now, &ids, err) < 0 || check_topology(x, now, err) < 0)
@@ -106,7 +108,7 @@ static enum api_verdict decide_node(void *ctx, const struct object *now, struct 
     for (uint32_t i = 0; i < x->o.topology.count; i++)
         merge_patch_label(&p, x->o.topology.items[i].key, x->o.topology.items[i].value);
     merge_patch_annotation(&p, ANN_NODE_ID, ids.len ? buf_cstr(&ids) : NULL);
-    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
 /* --- The CSINode --- */
@@ -116,7 +118,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The plugins that became drivers, sorted. */
+/* The in-tree plugins that were migrated to drivers, sorted. */
 static void write_migrated(struct buf *out)
 {
     const char *names[SOURCE_COUNT] = { NULL };
@@ -180,17 +182,8 @@ static json_ref driver_entry(const struct csi_install *x, struct json *d)
     return entry;
 }
 
-static json_ref find_driver(const struct json *d, json_ref drivers, const char *name)
-{
-    json_ref m = json_first(d, drivers);
-
-    while (m && !json_is_string(d, json_get(d, m, "name"), name))
-        m = json_next(d, m);
-    return m;
-}
-
-/* spec.drivers as it should be, in *out; nothing when it is so already. An entry that may not be changed is
- * taken out, and the next round puts the new one in. */
+/* The desired spec.drivers in *out; empty if nothing has to change. An entry that may not be changed is
+ * removed, and the next round adds the new one. */
 static int csi_node_drivers(struct csi_install *x, const struct object *now, struct buf *out,
                             struct error *err)
 {
@@ -205,7 +198,9 @@ static int csi_node_drivers(struct csi_install *x, const struct object *now, str
     drivers = json_path(&d, root, "spec", "drivers");
     if (json_type(&d, drivers) != JSON_ARRAY)
         drivers = json_new_array(&d);
-    old = find_driver(&d, drivers, x->o.driver);
+    old = json_first(&d, drivers);
+    while (old && !json_is_string(&d, json_get(&d, old, "name"), x->o.driver))
+        old = json_next(&d, old);
     entry = x->o.what == CSI_INSTALL_DRIVER ? driver_entry(x, &d) : 0;
     if (entry ? old && json_equal(&d, old, entry) : !old)
         return json_check(&d, err);
@@ -218,10 +213,10 @@ static int csi_node_drivers(struct csi_install *x, const struct object *now, str
         json_append(&d, drivers, entry);
     json_write(&d, drivers, out);
     r = json_check(&d, err);
-    return r < 0 ? r : buf_check(out, "the drivers", err);
+    return r < 0 ? r : buf_check(out, "driver list", err);
 }
 
-/* A node of the same name that is gone has left it. */
+/* The CSINode belongs to a deleted node of the same name. */
 static bool is_foreign(const struct csi_install *x, const struct object *now)
 {
     for (uint32_t i = 0; i < now->owners_count; i++)
@@ -230,7 +225,8 @@ static bool is_foreign(const struct csi_install *x, const struct object *now)
     return false;
 }
 
-static enum api_verdict decide_patch(void *ctx, const struct object *now, struct buf *body, struct error *err)
+static enum api_decision decide_patch(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     _cleanup_(buf_done_p) struct buf drivers = BUF_INIT(DOC_BYTES_MAX);
     struct csi_install *x = ctx;
@@ -238,7 +234,8 @@ static enum api_verdict decide_patch(void *ctx, const struct object *now, struct
 
     if (is_foreign(x, now)) {
         x->foreign_uid = arena_dup(&x->arena, str_of(now->uid));
-        return refuse(error_set(err, ERR_CONFLICT, "CSINode '%s' belongs to another node", now->name));
+        return refuse_install(
+            error_set(err, ERR_CONFLICT, "CSINode '%s' belongs to another node", now->name));
     }
     if (x->o.what == CSI_INSTALL_NODE)
         return API_AS_IT_IS;
@@ -252,12 +249,12 @@ static enum api_verdict decide_patch(void *ctx, const struct object *now, struct
     json_out_object(body, NULL);
     json_out_raw(body, "drivers", buf_str(&drivers));
     json_out_end_object(body);
-    return merge_patch_end(&p, err) < 0 ? API_REFUSE : API_SEND;
+    return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* One that is there is looked at by the patch that follows. */
-static enum api_verdict decide_create(void *ctx, const struct object *now, struct buf *body,
-                                      struct error *err)
+/* An existing object is checked by the patch that follows. */
+static enum api_decision decide_create(void *ctx, const struct object *now, struct buf *body,
+                                       struct error *err)
 {
     const struct csi_install *x = ctx;
 
@@ -268,7 +265,7 @@ static enum api_verdict decide_create(void *ctx, const struct object *now, struc
     return API_SEND;
 }
 
-/* --- The chain --- */
+/* --- Steps --- */
 
 static void install_end(struct csi_install *x, int r, const struct error *err)
 {
@@ -284,19 +281,19 @@ static void on_node(void *ctx, enum api_outcome outcome, const struct client_ans
 {
     struct csi_install *x = ctx;
 
-    if (!api_went_well(outcome) && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
+    if (!api_write_succeeded(outcome) && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
         install_end(x, a->r, &a->error);
-    else if (!x->node_uid) /* it is gone, and its CSINode goes with it */
+    else if (!x->node_uid) /* the Node is deleted, and its CSINode is deleted with it */
         install_end(x, 0, &a->error);
     else
         step_begin(x, INSTALL_PATCH);
 }
 
-/* Most servers let no entry be changed: it is taken out, and put in anew. */
-static bool must_go_on(struct csi_install *x, int r)
+/* Most servers do not allow changes of an entry: it is removed and added again. */
+static bool needs_another_step(struct csi_install *x, int r)
 {
     if (r == 0)
-        return x->changes_driver && x->must_remove_first; /* it is out */
+        return x->changes_driver && x->must_remove_first; /* the entry is removed */
     if (r != -ERR_INVALID || !x->changes_driver || x->must_remove_first)
         return false;
     x->must_remove_first = true;
@@ -309,12 +306,12 @@ static void on_patched(void *ctx, enum api_outcome outcome, const struct client_
 
     (void)outcome;
     if (x->o.what == CSI_UNINSTALL_DRIVER && (a->r == -ERR_NOT_FOUND || x->foreign_uid))
-        install_end(x, 0, &(struct error){ 0 }); /* nothing of ours is there */
+        install_end(x, 0, &(struct error){ 0 }); /* nothing of ours exists */
     else if (x->foreign_uid && ++x->rounds < ROUNDS_MAX)
         step_begin(x, INSTALL_DELETE);
     else if (a->r == -ERR_NOT_FOUND && ++x->rounds < ROUNDS_MAX)
         step_begin(x, INSTALL_CREATE);
-    else if (must_go_on(x, a->r) && ++x->rounds < ROUNDS_MAX)
+    else if (needs_another_step(x, a->r) && ++x->rounds < ROUNDS_MAX)
         step_begin(x, INSTALL_PATCH);
     else
         install_end(x, a->r, &a->error);
@@ -324,7 +321,7 @@ static void on_made(void *ctx, enum api_outcome outcome, const struct client_ans
 {
     struct csi_install *x = ctx;
 
-    if (!api_went_well(outcome))
+    if (!api_write_succeeded(outcome))
         install_end(x, a->r, &a->error);
     else
         step_begin(x, INSTALL_PATCH);
@@ -335,7 +332,7 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
     struct csi_install *x = ctx;
 
     x->foreign_uid = NULL;
-    if (!api_went_well(outcome))
+    if (!api_write_succeeded(outcome))
         install_end(x, a->r, &a->error);
     else
         step_begin(x, INSTALL_CREATE);
@@ -344,8 +341,9 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
 static void step_begin(struct csi_install *x, enum csi_install_step step)
 {
     struct api_write_options o = {
-        .api = { .client = x->o.client, .loop = x->o.loop, .manager = MANAGER, .rng = x->o.rng },
+        .api = x->o.api,
         .patience = API_BACKOFF,
+        .step = API_STEP_CSI_NODE,
         .request = { .verb = CLIENT_PATCH, .kind = &csi_node_kind, .name = x->o.node_name },
         .ctx = x,
     };
@@ -378,7 +376,7 @@ static void step_begin(struct csi_install *x, enum csi_install_step step)
     api_write_start(&x->write, &o);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static struct kvs copy_pairs(struct arena *a, struct kvs from)
 {
@@ -399,7 +397,7 @@ void csi_install_start(struct csi_install *x, const struct csi_install_options *
     *x = (struct csi_install){ .o = *o, .arena = ARENA_INIT(MEMORY_BYTES_MAX) };
     x->o.node_name = arena_dup(a, str_of(o->node_name));
     if (!x->o.node_name)
-        x->o.node_name = ""; /* which no request takes */
+        x->o.node_name = ""; /* never used by a request */
     x->o.driver = is_driver ? arena_dup(a, str_of(o->driver)) : "";
     x->o.node_id = o->what == CSI_INSTALL_DRIVER ? arena_dup(a, str_of(o->node_id)) : "";
     x->o.topology = o->what == CSI_INSTALL_DRIVER ? copy_pairs(a, o->topology) : (struct kvs){ 0 };

@@ -1,5 +1,5 @@
-/* From volumes and what was fetched for them to the messages that drivers get. Texts are borrowed from the
- * objects; the messages are the arena's. */
+/* Builds the requests to drivers from volumes and the objects that were fetched for them. Texts are borrowed
+ * from the objects; messages are allocated in the arena. */
 #include "plugins/csi/csi_int.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 
 #define MODES_BYTES_MAX ((size_t)8 << 20)
 
-/* Messages hold texts as if they could be changed; nobody does. */
+/* Messages have non-const texts that are never modified. */
 static char *text_of(const char *s)
 {
     return (char *)(uintptr_t)s;
@@ -32,7 +32,7 @@ static Csi__V1__Pair *pair_add(struct arena *a, struct csi_pairs *p, const char 
     return pair;
 }
 
-/* Each key of base stands there once. */
+/* The keys of base are unique. */
 struct csi_pairs csi_pairs_of(struct arena *a, struct kvs base, size_t more)
 {
     struct csi_pairs p = { .room = base.count + more };
@@ -53,7 +53,7 @@ void csi_pairs_set(struct arena *a, struct csi_pairs *p, const char *key, const 
             pair = p->items[i];
     if (!pair)
         pair = pair_add(a, p, key);
-    if (pair) /* else the arena says why */
+    if (pair) /* else the arena has the failure */
         pair->value = text_of(value);
 }
 
@@ -65,8 +65,8 @@ static int add_secret(struct arena *a, const struct config_entry *e, struct csi_
 
     if (!one)
         return arena_check(a, err);
-    if (!str_is_utf8(e->bytes)) /* the protocol's values are texts */
-        return error_set(err, ERR_INVALID, "the value of key '%s' is not text", e->key);
+    if (!str_is_utf8(e->bytes)) /* values of the protocol are text */
+        return error_set(err, ERR_INVALID, "value of key '%s' is not text", e->key);
     csi__v1__secret__init(one);
     one->key = text_of(e->key);
     one->value = (ProtobufCBinaryData){ e->bytes.len, (uint8_t *)text_of(e->bytes.s) };
@@ -85,7 +85,7 @@ int csi_secrets_of(struct arena *a, const struct csi_request *q, const struct vo
 
     if (ref->name[0] && !secret) {
         (void)error_set(err, ERR_UNAVAILABLE, "fetching %s %s/%s failed: %s", what, ref->ns, ref->name,
-                        q->secret.r < 0 ? q->secret.err.msg : "it was not looked for");
+                        q->secret.r < 0 ? q->secret.err.msg : "it was not fetched");
         return -ERR_UNAVAILABLE;
     }
     all.items = arena_array(a, (secret ? secret->data.count : 0) + more, sizeof *all.items);
@@ -110,7 +110,7 @@ int csi_publish_context(const struct csi_request *q, const struct volume_spec *s
     if (!attachment) {
         *err = q->attachment.err;
         if (q->attachment.r == 0)
-            (void)error_set(err, ERR_UNAVAILABLE, "the attachment was not looked for");
+            (void)error_set(err, ERR_UNAVAILABLE, "the VolumeAttachment was not fetched");
         return csi_transient(err);
     }
     *ret = attachment->metadata;
@@ -119,11 +119,11 @@ int csi_publish_context(const struct csi_request *q, const struct volume_spec *s
 
 /* --- Capabilities --- */
 
-/* The first of the volume's access modes: the view keeps them as a set, which has no first one. */
+/* The first of the volume's access modes. It is read from the text, because the parsed set has no order. */
 static unsigned first_mode(const struct volume *v)
 {
     _cleanup_(json_done_p) struct json d;
-    struct error ignored = { 0 }; /* an object's text can be read, but for lack of memory */
+    struct error ignored = { 0 }; /* the text is valid: only memory can be missing */
     json_ref root = 0;
     struct str name;
 
@@ -157,7 +157,7 @@ static Csi__V1__VolumeCapability__AccessMode__Mode mode_of(const struct volume_s
     }
 }
 
-/* The volume's options, and the label in quotes, since labels have commas in them. */
+/* The mount options of the volume, and the SELinux label in quotes, because labels contain commas. */
 static void set_flags(struct arena *a, Csi__V1__VolumeCapability__MountVolume *m, const struct volume_spec *s,
                       const char *context)
 {
@@ -190,28 +190,28 @@ static Csi__V1__VolumeCapability__MountVolume *mount_of(struct arena *a, const s
     return m;
 }
 
-Csi__V1__VolumeCapability *csi_capability_of(struct arena *a, const struct volume_spec *s, bool is_block,
-                                             unsigned capabilities, int64_t fs_group, const char *context)
+Csi__V1__VolumeCapability *csi_capability_of(struct arena *a, const struct csi_conn *c,
+                                             const struct volume_spec *s, bool is_block, int64_t fs_group,
+                                             const char *context)
 {
     static Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
-    Csi__V1__VolumeCapability *c = arena_alloc(a, sizeof *c);
+    Csi__V1__VolumeCapability *x = arena_alloc(a, sizeof *x);
     Csi__V1__VolumeCapability__AccessMode *mode = arena_alloc(a, sizeof *mode);
 
-    if (!c || !mode)
+    if (!x || !mode)
         return NULL;
-    csi__v1__volume_capability__init(c);
+    csi__v1__volume_capability__init(x);
     csi__v1__volume_capability__access_mode__init(mode);
-    mode->mode = mode_of(
-        s, csi_can(capabilities, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER));
-    c->access_mode = mode;
+    mode->mode =
+        mode_of(s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER));
+    x->access_mode = mode;
     if (is_block) {
-        c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-        c->block = &nothing;
-        return c;
+        x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+        x->block = &nothing;
+        return x;
     }
-    c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
-    c->mount =
-        mount_of(a, s, csi_can(capabilities, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP),
-                 fs_group, context);
-    return c;
+    x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+    x->mount = mount_of(a, s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP),
+                        fs_group, context);
+    return x;
 }

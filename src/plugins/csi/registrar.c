@@ -1,6 +1,7 @@
-/* Invariants: a socket has at most one call under way, and between calls it waits for the API's objects,
- * for its delay, or for a change of its socket. The table of drivers holds a driver from describing until it
- * leaves. */
+/* The registration of one socket: its calls and its state machine (registration.h).
+ *
+ * Invariants: at most one call is in flight per socket; between calls it waits for API objects, for its
+ * delay, or for a change of the socket. The table contains a driver from `describing` until it leaves. */
 #include "plugins/csi/registration_int.h"
 
 #include <assert.h>
@@ -8,15 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/reach.h"
+
 #define GET_INFO_LIMIT_NS (1 * NS_PER_S)
 #define NOTIFY_LIMIT_NS (5 * NS_PER_S)
 #define BACKOFF_NS (500 * NS_PER_MS)
 #define BACKOFF_NS_MAX (122 * NS_PER_S)
 
 static void begin_refuse(struct registrar *x);
-static void begin_undo(struct registrar *x);
+static void forget_driver(struct registrar *x);
 
-void csi_complain(const struct csi_registration *g, const char *about, const char *what)
+void csi_report_failure(const struct csi_registration *g, const char *about, const char *what)
 {
     char message[ERROR_MSG_BYTES_MAX + 2048];
 
@@ -28,9 +31,10 @@ void csi_complain(const struct csi_registration *g, const char *about, const cha
 
 /* --- States --- */
 
-/* Looks at all of them in a later turn: what one waited for may be there. */
+/* Schedules a pass over all registrars, because one of them may wait for this. */
 static void set_state(struct registrar *x, enum registrar_state next)
 {
+    reach_move(REACH_REGISTRAR, REGISTRAR_STATE_COUNT, x->state, next);
     x->state = next;
     loop_defer(&x->owner->pump);
 }
@@ -70,7 +74,7 @@ bool registrar_has_other(const struct registrar *x)
 
 static void on_call(struct rpc_call *call, const struct rpc_result *result);
 
-/* refusal: of a notification: why not; NULL: all is well. */
+/* refusal: the error of a notification; NULL: success. */
 static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
                       const char *refusal, struct error *err)
 {
@@ -89,7 +93,7 @@ static int call_begin(struct registrar *x, enum csi_method method, const char *s
     return csi_call_start(x->owner->o.rpc, method, socket, limit_ns, request, &x->call, err);
 }
 
-/* --- The steps: each begins, and names the state --- */
+/* --- Steps: each starts a call and sets the state --- */
 
 void registrar_ask(struct registrar *x)
 {
@@ -97,24 +101,25 @@ void registrar_ask(struct registrar *x)
 
     x->served = x->there;
     if (call_begin(x, CSI_REGISTRATION_INFO, x->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
-        csi_complain(x->owner, x->path, err.msg);
+        csi_report_failure(x->owner, x->path, err.msg);
         enter_idle_after_failure(x);
         return;
     }
     set_state(x, REGISTRAR_ASKING);
 }
 
-/* What is registered already stays so: it is news of itself that could not be had. */
+/* A registered driver stays registered: only the refresh of its data failed. */
 static void fail_registration(struct registrar *x, const char *why)
 {
     (void)snprintf(x->refusal, sizeof x->refusal,
                    "RegisterPlugin error -- plugin registration failed with err: %s", why);
-    if (!x->is_told) {
-        begin_undo(x);
+    drop_info(x);
+    if (!x->is_notified) { /* removes the driver and its API objects */
+        forget_driver(x);
+        set_state(x, REGISTRAR_UNDOING);
         return;
     }
-    csi_complain(x->owner, x->path, why);
-    drop_info(x);
+    csi_report_failure(x->owner, x->path, why);
     set_state(x, REGISTRAR_REGISTERED);
 }
 
@@ -128,7 +133,8 @@ void registrar_describe(struct registrar *x)
         set_state(x, REGISTRAR_DESCRIBING);
 }
 
-/* Out of the table. Another socket that stands for the same driver begins anew, since the table had one. */
+/* Removes the driver from the table. Another socket of the same driver registers again, because the table has
+ * one entry per driver. */
 static void forget_driver(struct registrar *x)
 {
     struct csi_registration *g = x->owner;
@@ -137,16 +143,8 @@ static void forget_driver(struct registrar *x)
     for (size_t i = 0; i < g->all.count; i++) {
         struct registrar *y = g->all.items[i];
         if (y != x && strcmp(y->driver, x->driver) == 0)
-            y->must_begin_anew = true;
+            y->must_restart = true;
     }
-}
-
-/* The driver is forgotten, and what the API may know of it. */
-static void begin_undo(struct registrar *x)
-{
-    drop_info(x);
-    forget_driver(x);
-    set_state(x, REGISTRAR_UNDOING);
 }
 
 void registrar_leave(struct registrar *x)
@@ -154,9 +152,9 @@ void registrar_leave(struct registrar *x)
     struct csi_registration *g = x->owner;
 
     forget_driver(x);
-    if (g->o.on_change && x->is_told)
+    if (g->o.on_change && x->is_notified)
         g->o.on_change(g->o.ctx, x->driver, false);
-    x->is_told = x->must_begin_anew = false;
+    x->is_notified = x->must_restart = false;
     set_state(x, REGISTRAR_LEAVING);
 }
 
@@ -170,19 +168,19 @@ static void begin_confirm(struct registrar *x)
         set_state(x, REGISTRAR_CONFIRMING);
 }
 
-/* Whether it hears of it or not: it is asked again later. */
+/* The driver is queried again later, whether it gets this notification or not. */
 static void begin_refuse(struct registrar *x)
 {
     struct error err = { 0 };
 
-    csi_complain(x->owner, x->path, x->refusal);
+    csi_report_failure(x->owner, x->path, x->refusal);
     if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, x->refusal, &err) < 0)
         enter_idle_after_failure(x);
     else
         set_state(x, REGISTRAR_REFUSING);
 }
 
-/* --- What came of a step --- */
+/* --- Results of calls --- */
 
 static int take_in(struct registrar *x, const Pluginregistration__PluginInfo *m, struct error *err)
 {
@@ -219,14 +217,6 @@ static void on_asked(struct registrar *x, const Pluginregistration__PluginInfo *
     }
 }
 
-static void on_described(struct registrar *x, ProtobufCMessage **answer)
-{
-    x->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(*answer);
-    if (x->info->max_volumes_per_node < 0)
-        csi_complain(x->owner, x->driver, "the number of volumes that it reports is negative");
-    set_state(x, REGISTRAR_INSTALLING);
-}
-
 static void on_confirmed(struct registrar *x, int r)
 {
     struct csi_registration *g = x->owner;
@@ -237,7 +227,7 @@ static void on_confirmed(struct registrar *x, int r)
         return;
     }
     x->backoff_ns = 0;
-    x->is_told = true;
+    x->is_notified = true;
     set_state(x, REGISTRAR_REGISTERED);
     if (g->o.on_change)
         g->o.on_change(g->o.ctx, x->driver, true);
@@ -255,10 +245,13 @@ static void on_call(struct rpc_call *call, const struct rpc_result *result)
     if (x->state == REGISTRAR_ASKING && r == 0) {
         on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)answer);
     } else if (x->state == REGISTRAR_ASKING) {
-        csi_complain(x->owner, x->path, err.msg);
+        csi_report_failure(x->owner, x->path, err.msg);
         enter_idle_after_failure(x);
     } else if (x->state == REGISTRAR_DESCRIBING && r == 0) {
-        on_described(x, &answer);
+        x->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(answer);
+        if (x->info->max_volumes_per_node < 0)
+            csi_report_failure(x->owner, x->driver, "reported volume limit is negative");
+        set_state(x, REGISTRAR_INSTALLING);
     } else if (x->state == REGISTRAR_DESCRIBING) {
         fail_registration(x, err.msg);
     } else if (x->state == REGISTRAR_CONFIRMING) {
@@ -269,38 +262,34 @@ static void on_call(struct rpc_call *call, const struct rpc_result *result)
     }
 }
 
-/* --- The API's objects --- */
-
-/* What was failed for has its words already; what is left behind is no worse than before. */
-static void on_undone(struct registrar *x)
-{
-    x->driver[0] = '\0';
-    begin_refuse(x);
-}
+/* --- API objects --- */
 
 static void on_left(struct registrar *x, int r, const struct error *err)
 {
     if (r < 0 && !x->is_there) {
-        csi_complain(x->owner, x->path, err->msg);
+        csi_report_failure(x->owner, x->path, err->msg);
         csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
         return;
     }
     x->driver[0] = '\0';
-    if (x->is_there && host_socket_is_same(&x->there, &x->served) && x->backoff_ns)
-        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX); /* it could not be told */
+    if (x->is_there && socket_id_is_same(&x->there, &x->served) && x->backoff_ns)
+        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS,
+                        BACKOFF_NS_MAX); /* the API objects could not be updated */
     set_state(x, REGISTRAR_IDLE);
 }
 
 void registrar_on_installed(struct registrar *x, int r, const struct error *err)
 {
     if (x->state == REGISTRAR_UNDOING) {
-        on_undone(x);
+        /* The failure is already reported; leftover API objects are the same as before. */
+        x->driver[0] = '\0';
+        begin_refuse(x);
     } else if (x->state == REGISTRAR_LEAVING) {
         on_left(x, r, err);
     } else if (r < 0) {
         assert(x->state == REGISTRAR_INSTALLING);
         fail_registration(x, err->msg);
-    } else if (x->is_told) { /* it had news of itself */
+    } else if (x->is_notified) { /* the data of a registered driver was refreshed */
         drop_info(x);
         set_state(x, REGISTRAR_REGISTERED);
     } else {
@@ -309,7 +298,7 @@ void registrar_on_installed(struct registrar *x, int r, const struct error *err)
     }
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void on_retry(void *ctx)
 {

@@ -1,4 +1,7 @@
-/* Invariants: all changes of the API's objects go through one csi_install, one after the other. */
+/* Registration of CSI drivers: finds sockets, runs the registrars, and writes API objects for one driver at a
+ * time.
+ *
+ * Invariant: all changes of the Node and the CSINode go through one csi_install, one after another. */
 #include "plugins/csi/registration.h"
 
 #include <stdio.h>
@@ -12,7 +15,7 @@
 #define SCAN_BYTES_MAX ((size_t)8 << 20)
 #define TOPOLOGY_MAX 64
 
-/* --- The API's objects --- */
+/* --- API objects --- */
 
 static void on_installed(void *ctx, int r, const struct error *err)
 {
@@ -24,7 +27,7 @@ static void on_installed(void *ctx, int r, const struct error *err)
     if (x) {
         registrar_on_installed(x, r, err);
     } else if (r < 0) {
-        csi_complain(g, "CSINode is not yet initialized", err->msg);
+        csi_report_failure(g, "CSINode is not yet initialized", err->msg);
         csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
     } else {
         g->is_ready = true;
@@ -33,7 +36,7 @@ static void on_installed(void *ctx, int r, const struct error *err)
     }
 }
 
-/* The segments, sorted, each key once: what is not so in a driver's answer is dropped. */
+/* The segments, sorted, with unique keys; duplicates in a driver's response are dropped. */
 static struct kvs topology_of(const Csi__V1__NodeGetInfoResponse *info, struct kv pairs[TOPOLOGY_MAX])
 {
     const Csi__V1__Topology *t = info->accessible_topology;
@@ -55,9 +58,7 @@ static void install_for(struct csi_registration *g, struct registrar *x)
     struct kv pairs[TOPOLOGY_MAX];
     struct csi_install_options o = {
         .what = CSI_INSTALL_NODE,
-        .loop = g->o.loop,
-        .client = g->o.client,
-        .rng = &g->rng,
+        .api = g->api,
         .node_name = g->node_name,
         .done = on_installed,
         .ctx = g,
@@ -76,14 +77,14 @@ static void install_for(struct csi_registration *g, struct registrar *x)
     csi_install_start(&g->install, &o);
 }
 
-/* True when it waits for the API's objects. */
+/* True if it waits for a change of the API objects. */
 static bool wants_install(const struct registrar *x)
 {
     return x->state == REGISTRAR_INSTALLING ||
            ((x->state == REGISTRAR_UNDOING || x->state == REGISTRAR_LEAVING) && !timer_is_armed(&x->retry));
 }
 
-static void pump_install(struct csi_registration *g)
+static void start_next_install(struct csi_registration *g)
 {
     if (csi_install_is_active(&g->install))
         return;
@@ -96,7 +97,8 @@ static void pump_install(struct csi_registration *g)
         struct registrar *x = g->all.items[i];
         if (!wants_install(x))
             continue;
-        if (x->state != REGISTRAR_INSTALLING && registrar_has_other(x)) /* the other one's, now */
+        /* another socket has the driver now */
+        if (x->state != REGISTRAR_INSTALLING && registrar_has_other(x))
             registrar_on_installed(x, 0, NULL);
         else
             install_for(g, x);
@@ -105,7 +107,7 @@ static void pump_install(struct csi_registration *g)
 
 /* --- Sockets --- */
 
-static struct registrar *find(const struct csi_registration *g, const char *path)
+static struct registrar *find_registrar(const struct csi_registration *g, const char *path)
 {
     for (size_t i = 0; i < g->all.count; i++)
         if (strcmp(g->all.items[i]->path, path) == 0)
@@ -113,31 +115,25 @@ static struct registrar *find(const struct csi_registration *g, const char *path
     return NULL;
 }
 
-/* NULL without memory: the next look finds it again. */
-static struct registrar *add(struct csi_registration *g, const char *path)
-{
-    struct registrar *x = registrar_new(g, path);
-
-    return x && vec_push(&g->all, x) < 0 ? registrar_free(x) : x;
-}
-
-static void take_note(struct csi_registration *g, const struct host_sockets *sockets)
+static void update_sockets(struct csi_registration *g, const struct host_sockets *sockets)
 {
     for (size_t i = 0; i < g->all.count; i++)
         g->all.items[i]->is_there = false;
     for (uint32_t i = 0; i < sockets->count; i++) {
-        struct registrar *x = find(g, sockets->items[i].path);
+        struct registrar *x = find_registrar(g, sockets->items[i].path);
+        if (!x) {
+            x = registrar_new(g, sockets->items[i].path);
+            if (x && vec_push(&g->all, x) < 0)
+                x = registrar_free(x);
+        }
         if (!x)
-            x = add(g, sockets->items[i].path);
-        if (!x)
-            continue;
-        if (!host_socket_is_same(&x->there, &sockets->items[i])) { /* another one: at once */
+            continue; /* no memory: the next scan finds it again */
+        if (!socket_id_is_same(&x->there, &sockets->items[i].id)) { /* another socket: without delay */
             timer_disarm(&x->retry);
             x->backoff_ns = 0;
         }
         x->is_there = true;
-        x->there = sockets->items[i];
-        x->there.path = NULL; /* the arena's */
+        x->there = sockets->items[i].id;
     }
 }
 
@@ -149,22 +145,22 @@ static void on_sockets(void *ctx)
     struct error err = { 0 };
 
     if (socket_watch_list(g->watch, &a, &sockets, &err) < 0) {
-        csi_complain(g, REGISTRY_DIR, err.msg);
-        return; /* it cannot be said that anything is gone */
+        csi_report_failure(g, REGISTRY_DIR, err.msg);
+        return; /* a failed scan does not prove that a socket is gone */
     }
-    take_note(g, &sockets);
+    update_sockets(g, &sockets);
     loop_defer(&g->pump);
 }
 
-/* What it waits for, if it waits for nobody else. False: nothing is left of it. */
-static bool registrar_look(struct registrar *x)
+/* Continues a registrar that waits for nothing else. False: it can be freed. */
+static bool registrar_step(struct registrar *x)
 {
     if (x->state == REGISTRAR_IDLE && !x->is_there)
         return false;
     if (x->state == REGISTRAR_IDLE && x->owner->is_ready && !timer_is_armed(&x->retry))
         registrar_ask(x);
     else if (x->state == REGISTRAR_REGISTERED &&
-             (!x->is_there || x->must_begin_anew || !host_socket_is_same(&x->there, &x->served)))
+             (!x->is_there || x->must_restart || !socket_id_is_same(&x->there, &x->served)))
         registrar_leave(x);
     return true;
 }
@@ -174,14 +170,14 @@ static void on_pump(void *ctx)
     struct csi_registration *g = ctx;
 
     for (size_t i = g->all.count; i > 0; i--)
-        if (!registrar_look(g->all.items[i - 1])) {
+        if (!registrar_step(g->all.items[i - 1])) {
             (void)registrar_free(g->all.items[i - 1]);
             vec_remove(&g->all, i - 1);
         }
-    pump_install(g);
+    start_next_install(g);
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 bool csi_registration_is_ready(const struct csi_registration *g)
 {
@@ -192,7 +188,7 @@ void csi_registration_refresh(struct csi_registration *g, const char *driver)
 {
     for (size_t i = 0; i < g->all.count; i++) {
         struct registrar *x = g->all.items[i];
-        if (x->state == REGISTRAR_REGISTERED && !x->must_begin_anew && strcmp(x->driver, driver) == 0)
+        if (x->state == REGISTRAR_REGISTERED && !x->must_restart && strcmp(x->driver, driver) == 0)
             registrar_describe(x);
     }
 }
@@ -221,8 +217,12 @@ int csi_registration_new(const struct csi_registration_options *o, struct csi_re
     if (!g->node_name)
         return error_no_memory(err);
     if (n < 0 || (size_t)n >= sizeof dir)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", o->root);
-    r = socket_watch_new(o->loop, dir, on_sockets, g, &g->watch, err);
+        return error_set(err, ERR_INVALID, "path '%s' is too long", o->root);
+    g->api =
+        (struct api){ .client = o->client, .loop = o->loop, .manager = CSI_INSTALL_MANAGER, .rng = &g->rng };
+    r = o->metrics ? api_count(&g->api, o->metrics, err) : 0;
+    if (r == 0)
+        r = socket_watch_new(o->loop, dir, on_sockets, g, &g->watch, err);
     if (r < 0)
         return r;
     loop_defer(&g->pump);

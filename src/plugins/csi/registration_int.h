@@ -1,4 +1,4 @@
-/* What a registration is made of: registrar.c is one socket's way, registration.c sees to all of them. */
+/* Internals of the registration: registrar.c handles one socket, registration.c all of them. */
 #ifndef BERTH_PLUGINS_CSI_REGISTRATION_INT_H
 #define BERTH_PLUGINS_CSI_REGISTRATION_INT_H
 
@@ -19,24 +19,25 @@ enum registrar_state {
     REGISTRAR_REFUSING,
     REGISTRAR_REGISTERED,
     REGISTRAR_LEAVING,
+    REGISTRAR_STATE_COUNT,
 };
 
 struct registrar {
     struct csi_registration *owner;
     enum registrar_state state;
-    bool is_there;             /* the socket, at the last look */
-    bool is_told;              /* to on_change: registered */
-    bool must_begin_anew;      /* its place in the table is lost */
-    struct host_socket there;  /* that one */
-    struct host_socket served; /* the one that is being registered */
+    bool is_there;           /* the socket exists, at the last scan */
+    bool is_notified;        /* on_change() has reported it as registered */
+    bool must_restart;       /* it lost its entry in the table */
+    struct socket_id there;  /* of the existing socket */
+    struct socket_id served; /* of the socket being registered */
     struct rpc_call call;
-    enum csi_method method; /* of call */
+    enum csi_method method; /* of the call */
     struct timer retry;
-    uint64_t backoff_ns; /* 0: nothing has failed */
+    uint64_t backoff_ns; /* 0: no failure */
     char refusal[ERROR_MSG_BYTES_MAX + 1024];
     char driver[CSI_DRIVER_NAME_BYTES]; /* "" until it is in the table */
     char endpoint[PATH_MAX];
-    Csi__V1__NodeGetInfoResponse *info; /* between describing and the end of installing */
+    Csi__V1__NodeGetInfoResponse *info; /* from `describing` until the end of `installing` */
     char path[];
 };
 
@@ -44,13 +45,14 @@ struct csi_registration {
     struct csi_registration_options o;
     struct socket_watch *watch;
     struct rng rng;
+    struct api api;
     struct csi_install install;
-    struct registrar *installing; /* whose; NULL for the node's own */
+    struct registrar *installing; /* the registrar it works for; NULL: the node itself */
     bool is_ready;
     struct timer ready_retry;
     uint64_t ready_backoff_ns;
     VEC(struct registrar *) all;
-    struct deferred pump; /* looks at all of them */
+    struct deferred pump; /* a pass over all registrars */
     char *node_name;
 };
 
@@ -58,24 +60,25 @@ struct csi_registration {
 
 /* Idle. Paths are copied. NULL without memory. */
 struct registrar *registrar_new(struct csi_registration *g, const char *path);
-/* Takes NULL. */
+/* Accepts NULL. */
 struct registrar *registrar_free(struct registrar *x);
 
-/* Does another socket stand for the same driver? Then it stays in the API's objects when this one goes. */
+/* True if another socket has the same driver: then the API objects keep it when this one leaves. */
 bool registrar_has_other(const struct registrar *x);
 
-/* From idle; from registered, when the socket is gone or another; from registered, to hear of changes. */
+/* From idle; from registered, if the socket is gone or replaced; from registered, to refresh the driver's
+ * data. */
 void registrar_ask(struct registrar *x);
 void registrar_leave(struct registrar *x);
 void registrar_describe(struct registrar *x);
 
-/* The API's objects are as they should be for its state, or not: err says why. */
+/* The API objects match its state, or err has the reason why not. */
 void registrar_on_installed(struct registrar *x, int r, const struct error *err);
 
 /* --- Common --- */
 
-void csi_complain(const struct csi_registration *g, const char *about, const char *what);
-/* Twice as long each time. */
+void csi_report_failure(const struct csi_registration *g, const char *about, const char *what);
+/* Doubles the delay each time. */
 void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, uint64_t max_ns);
 
 #endif

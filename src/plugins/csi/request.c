@@ -1,3 +1,4 @@
+/* Which API objects a CSI call needs, and the names of VolumeAttachments. Pure. */
 #include "plugins/csi/request.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ int csi_attachment_name(const char *driver, const char *handle, const char *node
     int r;
 
     buf_addf(&all, "%s%s%s", handle, driver, node_name);
-    r = buf_check(&all, "the names of an attachment", err);
+    r = buf_check(&all, "names of the VolumeAttachment", err);
     if (r == 0)
         r = sha256_hex(buf_str(&all), digest, err);
     if (r == 0)
@@ -34,7 +35,7 @@ bool csi_requires_remount(const struct csi_driver *driver)
     return driver && driver->requires_republish;
 }
 
-/* Of a volume of its own a pod has one secret, in its namespace, for publishing. */
+/* An inline volume has one secret, in the namespace of its pod, for publishing. */
 static int need_secret(enum csi_step step, const struct volume_spec *s, const struct pod *pod,
                        int (*fn)(void *ctx, const struct csi_need *n), void *ctx)
 {

@@ -1,3 +1,5 @@
+/* Watches a directory tree for sockets: one inotify watch per directory, and a periodic scan for what the
+ * watches miss. */
 #include "plugins/csi/socket_watch.h"
 
 #include <string.h>
@@ -42,7 +44,7 @@ static void on_event(void *ctx, enum dirwatch_event event, const char *name)
     loop_defer(&x->owner->changed);
 }
 
-static void on_look(void *ctx)
+static void on_scan_timer(void *ctx)
 {
     struct socket_watch *w = ctx;
 
@@ -50,31 +52,17 @@ static void on_look(void *ctx)
     loop_defer(&w->changed);
 }
 
-static bool is_watched(const struct socket_watch *w, const char *path)
-{
-    for (size_t i = 0; i < w->all.count; i++)
-        if (strcmp(w->all.items[i]->path, path) == 0)
-            return true;
-    return false;
-}
-
-static void forget_gone(struct socket_watch *w)
-{
-    for (size_t i = w->all.count; i > 0; i--)
-        if (!w->all.items[i - 1]->watch) {
-            (void)watched_free(w->all.items[i - 1]);
-            vec_remove(&w->all, i - 1);
-        }
-}
-
-/* True when it is watched from now on. What cannot be watched is looked at from time to time. */
+/* True if it is watched from now on. A directory that cannot be watched is scanned periodically. */
 static bool watch_dir(struct socket_watch *w, const char *path)
 {
     size_t len = strlen(path) + 1;
     struct error ignored = { 0 };
     struct watched *x;
 
-    if (w->all.count >= SOCKET_WATCHES_MAX || is_watched(w, path))
+    for (size_t i = 0; i < w->all.count; i++)
+        if (strcmp(w->all.items[i]->path, path) == 0)
+            return false;
+    if (w->all.count >= SOCKET_WATCHES_MAX)
         return false;
     x = calloc(1, sizeof *x + len);
     if (!x)
@@ -93,14 +81,18 @@ int socket_watch_list(struct socket_watch *w, struct arena *a, struct host_socke
     bool has_new = false;
     int r = io_mkdirs(w->dir, DIR_MODE, err);
 
-    forget_gone(w);
+    for (size_t i = w->all.count; i > 0; i--)
+        if (!w->all.items[i - 1]->watch) { /* removed */
+            (void)watched_free(w->all.items[i - 1]);
+            vec_remove(&w->all, i - 1);
+        }
     if (r < 0)
         return r;
     (void)watch_dir(w, w->dir);
     r = host_find_sockets(w->dir, a, ret, err);
     for (uint32_t i = 0; r == 0 && i < ret->dirs.count; i++)
         has_new = watch_dir(w, ret->dirs.items[i]) || has_new;
-    if (has_new) /* what came before the watch began was missed */
+    if (has_new) /* changes before the watch started were missed */
         loop_defer(&w->changed);
     return r;
 }
@@ -122,8 +114,8 @@ int socket_watch_new(struct loop *l, const char *dir, loop_fn on_change, void *c
     w->ctx = ctx;
     memcpy(w->dir, dir, len);
     deferred_init(&w->changed, l, on_change, ctx);
-    timer_init(&w->look, l, on_look, w);
-    on_look(w);
+    timer_init(&w->look, l, on_scan_timer, w);
+    on_scan_timer(w);
     *ret = TAKE(w);
     return 0;
 }

@@ -1,7 +1,7 @@
-/* Tells when something changed in a directory of sockets or below it, and says what is there.
+/* Reports changes in a directory of sockets and below it, and lists the sockets.
  *
- * One inotify instance a directory; directories beyond SOCKET_WATCHES_MAX, and what the kernel cannot tell,
- * are seen at the next look, which comes every SOCKET_WATCH_LOOK_NS. */
+ * One inotify instance per directory; directories beyond SOCKET_WATCHES_MAX, and changes that inotify misses,
+ * are found by the periodic scan every SOCKET_WATCH_LOOK_NS. */
 #ifndef BERTH_PLUGINS_CSI_SOCKET_WATCH_H
 #define BERTH_PLUGINS_CSI_SOCKET_WATCH_H
 
@@ -14,14 +14,14 @@
 
 struct socket_watch;
 
-/* on_change: on the loop, in a later turn; once for any number of changes. Makes the directory. */
+/* on_change: from the loop, in a later turn, once for any number of changes. Creates the directory. */
 int socket_watch_new(struct loop *l, const char *dir, loop_fn on_change, void *ctx, struct socket_watch **ret,
                      struct error *err);
-/* Takes NULL. */
+/* Accepts NULL. */
 struct socket_watch *socket_watch_free(struct socket_watch *w);
 DEFINE_CLEANUP(struct socket_watch, socket_watch_free)
 
-/* What is there now, in a; directories that are new are watched from before the look on. */
+/* The existing sockets, in a; new directories are watched before they are listed. */
 int socket_watch_list(struct socket_watch *w, struct arena *a, struct host_sockets *ret, struct error *err);
 
 #endif

@@ -1,12 +1,15 @@
-/* vol_data.json: what must be known of a volume when its object is gone. The keys are the reference
- * system's, so that either finds what the other left. */
+/* vol_data.json: what must be known about a volume after its object was deleted. The keys are those of the
+ * kubelet, so that each finds what the other has left.
+ *
+ * The file is replaced atomically; leftover temporary files are removed with the directory. */
 #include "plugins/csi/csi_int.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "api/json_out.h"
-#include "host/mount.h"
+#include "host/dirs.h"
+#include "host/mount_syscall.h"
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "io/path.h"
@@ -18,7 +21,7 @@
 static const struct {
     const char *key;
     size_t offset;
-    bool is_pods; /* only a pod's file has it */
+    bool is_pods; /* only in the file of a pod's volume */
 } keys[] = {
     { "specVolID", offsetof(struct csi_data, spec_name), true },
     { "volumeHandle", offsetof(struct csi_data, handle), false },
@@ -29,7 +32,7 @@ static const struct {
     { "seLinuxMountContext", offsetof(struct csi_data, mount_context), false },
 };
 
-static const char **member(struct csi_data *d, size_t offset)
+static const char **data_member(struct csi_data *d, size_t offset)
 {
     return (const char **)(void *)((char *)d + offset);
 }
@@ -38,7 +41,7 @@ static int data_path(const char *dir, char ret[PATH_MAX], struct error *err)
 {
     int n = snprintf(ret, PATH_MAX, "%s/" DATA_FILE, dir);
 
-    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_INVALID, "'%s' is too long a path", dir) : 0;
+    return n < 0 || n >= PATH_MAX ? error_set(err, ERR_INVALID, "path '%s' is too long", dir) : 0;
 }
 
 int csi_data_write(const char *dir, const struct csi_data *d, struct error *err)
@@ -52,7 +55,7 @@ int csi_data_write(const char *dir, const struct csi_data *d, struct error *err)
         return r;
     json_out_object(&text, NULL);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        const char *value = *member(&copy, keys[i].offset);
+        const char *value = *data_member(&copy, keys[i].offset);
         bool is_optional = keys[i].offset == offsetof(struct csi_data, mount_context);
         if (!value || (keys[i].is_pods && !d->node_name) || (is_optional && value[0] == '\0'))
             continue;
@@ -81,12 +84,12 @@ int csi_data_read(const char *dir, struct arena *a, struct csi_data *ret, struct
     if (r < 0)
         return error_wrap(err, "'%s'", path);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        *member(&data, keys[i].offset) = arena_dup(a, json_get_text(&d, root, keys[i].key));
+        *data_member(&data, keys[i].offset) = arena_dup(a, json_get_text(&d, root, keys[i].key));
     r = arena_check(a, err);
     if (r < 0)
         return r;
     if (data.driver[0] == '\0' || data.handle[0] == '\0')
-        return error_set(err, ERR_INVALID, "'%s' names no volume of a driver", path);
+        return error_set(err, ERR_INVALID, "'%s' contains no driver name or no volume handle", path);
     *ret = data;
     return 0;
 }
@@ -98,6 +101,21 @@ void csi_parent(const char *path, char ret[PATH_MAX])
     (void)snprintf(ret, PATH_MAX, "%.*s", (int)(slash ? slash - path : 0), path);
 }
 
+/* Removes temporary files of interrupted writes. */
+static void discard_temporaries(const char *dir)
+{
+    _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
+    struct error ignored; /* the removal of the directory reports what is left */
+    struct texts names = { 0 };
+    char path[PATH_MAX];
+
+    (void)host_list_dir(dir, &a, HOST_DIRS_MAX, &names, &ignored);
+    for (uint32_t i = 0; i < names.count; i++)
+        if (str_has_prefix(str_of(names.items[i]), IO_TMP_PREFIX) &&
+            snprintf(path, sizeof path, "%s/%s", dir, names.items[i]) < (int)sizeof path)
+            io_discard_file(path);
+}
+
 int csi_dir_remove(const char *dir, const char *name, struct error *err)
 {
     enum host_path_state state = HOST_PATH_MISSING;
@@ -105,15 +123,27 @@ int csi_dir_remove(const char *dir, const char *name, struct error *err)
     int n = snprintf(path, sizeof path, "%s/%s", dir, name), r;
 
     if (n < 0 || (size_t)n >= sizeof path)
-        return error_set(err, ERR_INVALID, "'%s' is too long a path", dir);
+        return error_set(err, ERR_INVALID, "path '%s' is too long", dir);
     r = data_path(dir, file, err);
     if (r == 0)
         r = host_path_state(path, &state, err);
-    if (r < 0 || state == HOST_PATH_MOUNTED || state == HOST_PATH_CORRUPTED)
+    if (r == 0 && state == HOST_PATH_CORRUPTED)
+        r = error_set(err, ERR_IO, "cannot access '%s'", path);
+    if (r < 0 || state == HOST_PATH_MOUNTED)
         return r;
     r = host_remove_empty_dir(path, err);
     if (r < 0)
         return r;
     io_discard_file(file);
+    discard_temporaries(dir);
     return host_remove_empty_dir(dir, err);
+}
+
+int csi_dir_undo(const char *dir, const char *name, int r, struct error *err)
+{
+    struct error ignored = { 0 };
+
+    if (csi_dir_remove(dir, name, &ignored) == 0)
+        return r;
+    return -(int)(err->code = ERR_INCOMPLETE);
 }

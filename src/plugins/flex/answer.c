@@ -1,4 +1,5 @@
-/* What a driver printed. It is read strictly: one JSON object of known types, or it is no answer. */
+/* Parses the output of a FlexVolume driver. Strict: one JSON object with known types, or the response is
+ * invalid. */
 #include "plugins/flex/driver.h"
 
 #include <assert.h>
@@ -25,14 +26,14 @@ static_assert(ARRAY_LEN(flex_command_names) == FLEX_COMMAND_COUNT, "name every c
 
 #define STATUS_SUCCESS "Success"
 #define STATUS_UNSUPPORTED "Not supported"
-/* Berth's own: kubelets pass it over. */
+/* An extension of Berth: kubelets ignore it. */
 #define LIMIT "maxVolumesPerNode"
 
 enum answer_type { ANSWER_TEXT, ANSWER_BOOL, ANSWER_INT, ANSWER_OBJECT };
 
 enum { PLACE_STATUS, PLACE_MESSAGE, PLACE_DEVICE, PLACE_ATTACHED, PLACE_CAPABILITIES, PLACE_COUNT };
 
-/* Those without a place are checked and then ignored, as ever. */
+/* Fields without a place are type-checked and then ignored. */
 static const struct {
     const char *key;
     enum answer_type type;
@@ -72,11 +73,11 @@ static bool has_type(const struct json *d, json_ref v, enum answer_type type)
 
 static int wrong_type(const struct json *d, json_ref v, const char *key, struct error *err)
 {
-    return error_set(err, ERR_BAD_REQUEST, "cannot take a %s for the field %s",
-                     json_type_name(json_type(d, v)), key);
+    return error_set(err, ERR_BAD_REQUEST, "invalid type %s for field %s", json_type_name(json_type(d, v)),
+                     key);
 }
 
-/* Of keys that differ in case alone the last one counts; a null says nothing. */
+/* Of keys that differ only in case the last one counts; null is ignored. */
 static int find_fields(const struct json *d, json_ref root, json_ref found[PLACE_COUNT + 1],
                        struct error *err)
 {
@@ -90,16 +91,6 @@ static int find_fields(const struct json *d, json_ref root, json_ref found[PLACE
         }
     }
     return 0;
-}
-
-static bool read_limit(const struct json *d, json_ref v, uint32_t *ret)
-{
-    int64_t number;
-
-    if (!json_int64(d, v, &number) || number < 0 || number > INT32_MAX)
-        return false;
-    *ret = (uint32_t)number;
-    return true;
 }
 
 static int read_capabilities(const struct json *d, json_ref object, struct flex_capabilities *ret,
@@ -117,6 +108,8 @@ static int read_capabilities(const struct json *d, json_ref object, struct flex_
         { "requiresFSResize", &can.needs_fs_resize },
     };
 
+    int64_t limit;
+
     for (json_ref m = json_first(d, object); m; m = json_next(d, m)) {
         for (size_t i = 0; i < ARRAY_LEN(known); i++) {
             if (!key_is(json_key(d, m), known[i].key) || json_type(d, m) == JSON_NULL)
@@ -125,31 +118,24 @@ static int read_capabilities(const struct json *d, json_ref object, struct flex_
                 return wrong_type(d, m, known[i].key, err);
             *known[i].value = json_type(d, m) == JSON_TRUE;
         }
-        if (key_is(json_key(d, m), LIMIT) && json_type(d, m) != JSON_NULL &&
-            !read_limit(d, m, &can.volumes_max))
-            return error_set(err, ERR_BAD_REQUEST, "the field " LIMIT " is no number of volumes");
+        if (!key_is(json_key(d, m), LIMIT) || json_type(d, m) == JSON_NULL)
+            continue;
+        if (!json_int64(d, m, &limit) || limit < 0 || limit > INT32_MAX)
+            return error_set(err, ERR_BAD_REQUEST, "field " LIMIT " is not a valid number of volumes");
+        can.volumes_max = (uint32_t)limit;
     }
     *ret = can;
     return 0;
 }
 
-/* A path goes to system calls and commands: no NUL, and short enough for them. */
+/* The path is used in system calls and commands: no NUL, and not too long. */
 static int read_device(struct str device, char ret[PATH_MAX], struct error *err)
 {
     if (device.len >= PATH_MAX || memchr(device.s, '\0', device.len))
-        return error_set(err, ERR_BAD_REQUEST, "the field device is no path");
+        return error_set(err, ERR_BAD_REQUEST, "field device is not a path");
     memcpy(ret, device.s, device.len);
     ret[device.len] = '\0';
     return 0;
-}
-
-static int judge(enum flex_command command, struct str status, struct str reason, struct error *err)
-{
-    if (str_is(status, STATUS_SUCCESS))
-        return 0;
-    return error_set(err, str_is(status, STATUS_UNSUPPORTED) ? ERR_UNSUPPORTED : ERR_IO,
-                     "%s command failed, status: %.*s, reason: %.*s", flex_command_names[command],
-                     STR_ARG(status), STR_ARG(reason));
 }
 
 static int read_tree(enum flex_command command, const struct json *d, json_ref root, struct flex_answer *ret,
@@ -157,7 +143,7 @@ static int read_tree(enum flex_command command, const struct json *d, json_ref r
 {
     json_ref found[PLACE_COUNT + 1] = { 0 };
     struct flex_answer answer = { .can = FLEX_CAPABILITIES_DEFAULT };
-    struct str device;
+    struct str device, status, reason;
     int r;
 
     if (json_type(d, root) != JSON_OBJECT)
@@ -173,10 +159,14 @@ static int read_tree(enum flex_command command, const struct json *d, json_ref r
     if (r < 0)
         return r;
     answer.is_attached = json_type(d, found[PLACE_ATTACHED]) == JSON_TRUE;
-    r = judge(command, json_text(d, found[PLACE_STATUS]), json_text(d, found[PLACE_MESSAGE]), err);
-    if (r == 0)
-        *ret = answer;
-    return r;
+    status = json_text(d, found[PLACE_STATUS]);
+    reason = json_text(d, found[PLACE_MESSAGE]);
+    if (!str_is(status, STATUS_SUCCESS))
+        return error_set(err, str_is(status, STATUS_UNSUPPORTED) ? ERR_UNSUPPORTED : ERR_IO,
+                         "%s command failed, status: %.*s, reason: %.*s", flex_command_names[command],
+                         STR_ARG(status), STR_ARG(reason));
+    *ret = answer;
+    return 0;
 }
 
 int flex_answer_read(enum flex_command command, struct str text, struct flex_answer *ret, struct error *err)
@@ -191,5 +181,5 @@ int flex_answer_read(enum flex_command command, struct str text, struct flex_ans
         r = read_tree(command, &d, root, ret, err);
     if (r == -ERR_UNSUPPORTED || r == -ERR_IO || r == 0)
         return r;
-    return error_wrap(err, "%s command: the driver's answer", flex_command_names[command]);
+    return error_wrap(err, "%s command: invalid response of driver", flex_command_names[command]);
 }

@@ -1,3 +1,4 @@
+/* A FlexVolume driver as a plugin: what does not need the executable, its tables and its lifecycle. */
 #include "plugins/flex/driver.h"
 
 #include <assert.h>
@@ -9,13 +10,12 @@
 #include "api/volume_limit.h"
 #include "base/cleanup.h"
 #include "plugins/layout.h"
-#include "plugins/reconstruct.h"
 
 DEFINE_CLEANUP(struct flex_driver, flex_driver_free)
 
 #define SOURCE_BYTES_MAX 4096
 
-/* --- What every driver does by itself --- */
+/* --- Without the executable --- */
 
 static bool flex_can_support(const struct volume_plugin *self, const struct volume_spec *s)
 {
@@ -24,15 +24,7 @@ static bool flex_can_support(const struct volume_plugin *self, const struct volu
     return source.kind == SOURCE_FLEX && strcmp(source.flex->driver, self->name) == 0;
 }
 
-static int flex_volume_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
-                            struct error *err)
-{
-    (void)self;
-    buf_add_cstr(ret, spec_name(s));
-    return buf_check(ret, "the volume's name", err);
-}
-
-/* The driver and the name are all that the disk tells. */
+/* The disk only has the driver and the volume name. */
 static void write_source(const struct volume_plugin *self, struct buf *out)
 {
     json_out_object(out, "flexVolume");
@@ -77,7 +69,7 @@ static void flex_each_limit(const struct volume_plugin *self,
 
 static const struct limit_table flex_limit_table = { .each = flex_each_limit };
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 static void flex_free(struct volume_plugin *self)
 {
@@ -92,7 +84,7 @@ struct flex_driver *flex_driver_free(struct flex_driver *d)
 
 static const struct volume_plugin flex_base = {
     .can_support = flex_can_support,
-    .volume_name = flex_volume_name,
+    .volume_name = volume_name_slot,
     .check_name = flex_check_name,
     .reconstruct = flex_reconstruct,
     .access_modes = ACCESS_RWO | ACCESS_ROX,
@@ -127,24 +119,6 @@ static int driver_alloc(const char *dir, const char *dir_name, struct flex_drive
     return 0;
 }
 
-/* A driver that does not attach gets everything with its mounts. */
-static void driver_take_capabilities(struct flex_driver *d, const struct flex_capabilities *can)
-{
-    d->can = *can;
-    d->expand = (struct expand_table){
-        .needs_fs_resize = can->needs_fs_resize,
-        .expand = flex_expand,
-        .expand_on_node = flex_expand_on_node,
-    };
-    d->plugin.expand = &d->expand;
-    if (can->volumes_max > 0)
-        d->plugin.limits = &flex_limit_table;
-    if (can->attaches) {
-        d->plugin.attach = &flex_attach_table;
-        d->plugin.devices = &flex_device_table;
-    }
-}
-
 int flex_driver_new(const char *dir, const char *dir_name, const struct host_tools *tools,
                     const host_stop *stop, struct flex_driver **ret, struct error *err)
 {
@@ -158,7 +132,19 @@ int flex_driver_new(const char *dir, const char *dir_name, const struct host_too
         r = flex_run(d, &env, &call, &answer, err);
     if (r < 0)
         return r;
-    driver_take_capabilities(d, &answer.can);
+    d->can = answer.can;
+    d->expand = (struct expand_table){
+        .needs_fs_resize = d->can.needs_fs_resize,
+        .expand = flex_expand,
+        .expand_on_node = flex_expand_on_node,
+    };
+    d->plugin.expand = &d->expand;
+    if (d->can.volumes_max > 0)
+        d->plugin.limits = &flex_limit_table;
+    if (d->can.attaches) { /* a driver that does not attach does everything in its mount calls */
+        d->plugin.attach = &flex_attach_table;
+        d->plugin.devices = &flex_device_table;
+    }
     *ret = TAKE(d);
     return 0;
 }

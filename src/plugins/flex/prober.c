@@ -1,6 +1,8 @@
-/* Invariants: candidates are sorted by name and each has one `init` at a time. A candidate is pending from
- * the moment something changed in its directory until an `init` that began later has gone well, or the driver
- * is seen to be gone. Watches begin before the look that they cover. */
+/* Finds FlexVolume drivers in a directory and runs their `init` on the pool.
+ *
+ * Invariants: candidates are sorted by name, each with at most one `init` in flight. A candidate is pending
+ * from a change in its directory until an `init` that started later has succeeded, or the driver is found to
+ * be removed. Watches start before the scan that they cover. */
 #include "plugins/flex/prober.h"
 
 #include <limits.h>
@@ -20,24 +22,24 @@
 #define DIR_MODE 0755
 #define SCAN_BYTES_MAX ((size_t)2 << 20)
 
-/* A call of `init` under way. */
+/* A call of `init` in flight. */
 struct init_call {
     struct job job;
     struct host_tools tools;
-    struct flex_driver *driver; /* its answer */
+    struct flex_driver *driver; /* its result */
     char dir_name[NAME_MAX + 1];
     char dir[]; /* of all drivers */
 };
 
-/* A directory that holds a driver, or should. */
+/* A directory with a driver, or where one is expected. */
 struct candidate {
     struct flex_prober *prober;
-    struct dirwatch *watch;     /* NULL: cannot be watched, or is gone */
-    struct job *call;           /* NULL: none is under way */
-    struct flex_driver *driver; /* made and not reported yet */
-    struct error err;           /* why there is none; stays until there is */
+    struct dirwatch *watch;     /* NULL: cannot be watched, or removed */
+    struct job *call;           /* NULL: no call in flight */
+    struct flex_driver *driver; /* created and not reported yet */
+    struct error err;           /* why there is no driver; kept until there is one */
     bool is_pending;
-    bool is_known; /* reported as there */
+    bool is_known; /* reported as existing */
     char dir_name[NAME_MAX + 1];
     char plugin_name[NAME_MAX + 1];
     char path[PATH_MAX];
@@ -49,12 +51,12 @@ struct flex_prober {
     struct loop *loop;
     struct pool *pool;
     struct host_tools tools;
-    struct dirwatch *watch; /* of the directory, or of one above it; NULL: that is gone */
+    struct dirwatch *watch; /* of the directory or of a parent; NULL: that is gone */
     bool makes_dir;
-    bool has_dir; /* the watch is the directory's */
+    bool has_dir; /* the watch is on the directory itself */
     bool must_scan;
     VEC(struct candidate *) all;
-    VEC(struct candidate *) gone; /* their names are in events */
+    VEC(struct candidate *) gone; /* their names are used in events */
     VEC(struct plugin_event) events;
     char dir[];
 };
@@ -81,7 +83,7 @@ static void on_init(void *ctx, struct job *j, int r, const struct error *err)
     struct candidate *x = ctx;
 
     x->call = NULL;
-    x->driver = flex_driver_free(x->driver); /* an older answer that no probe asked for */
+    x->driver = flex_driver_free(x->driver); /* an older result that no probe has taken */
     x->driver = TAKE(CONTAINER_OF(j, struct init_call, job)->driver);
     x->err = *err;
     if (r < 0)
@@ -90,7 +92,7 @@ static void on_init(void *ctx, struct job *j, int r, const struct error *err)
 
 static int init_begin(struct candidate *x, struct error *err)
 {
-    static const struct job_type type = { "init of a FlexVolume driver", init_run, init_free };
+    static const struct job_type type = { "FlexVolume driver init", init_run, init_free };
     struct flex_prober *p = x->prober;
     size_t dir_bytes = strlen(p->dir) + 1;
     struct init_call *c = calloc(1, sizeof *c + dir_bytes);
@@ -122,42 +124,6 @@ static struct candidate *candidate_free(struct candidate *x)
 }
 DEFINE_CLEANUP(struct candidate, candidate_free)
 
-/* All that follows from the directory's name. */
-static int candidate_name(struct candidate *x, const struct flex_prober *p, const char *dir_name,
-                          struct error *err)
-{
-    const char *slash;
-    int n, r = layout_unescape(dir_name, x->plugin_name, err);
-
-    if (r < 0)
-        return r;
-    slash = strrchr(x->plugin_name, '/');
-    (void)snprintf(x->dir_name, sizeof x->dir_name, "%s", dir_name); /* no longer than the plugin's */
-    (void)snprintf(x->path, sizeof x->path, "%s/%s", p->dir, dir_name);
-    n = snprintf(x->executable, sizeof x->executable, "%s/%s/%s", p->dir, dir_name,
-                 slash ? slash + 1 : x->plugin_name);
-    if (n < 0 || (size_t)n >= sizeof x->executable)
-        return error_set(err, ERR_INVALID, "the path of driver '%s' is too long", dir_name);
-    return 0;
-}
-
-static int candidate_new(struct flex_prober *p, const char *dir_name, struct candidate **ret,
-                         struct error *err)
-{
-    _cleanup_(candidate_free_p) struct candidate *x = calloc(1, sizeof *x);
-    int r;
-
-    if (!x)
-        return error_no_memory(err);
-    r = candidate_name(x, p, dir_name, err);
-    if (r < 0)
-        return r;
-    x->prober = p;
-    x->is_pending = true;
-    *ret = TAKE(x);
-    return 0;
-}
-
 static void candidate_on_event(void *ctx, enum dirwatch_event event, const char *name)
 {
     struct candidate *x = ctx;
@@ -169,36 +135,23 @@ static void candidate_on_event(void *ctx, enum dirwatch_event event, const char 
         x->watch = dirwatch_stop(x->watch);
 }
 
-/* A directory that comes back was not watched meanwhile. Without a watch the driver works all the same, and
- * is probed when its directory changes as an entry of its parent. */
-static void candidate_watch(struct candidate *x)
-{
-    struct error ignored = { 0 };
-
-    if (!x->watch &&
-        dirwatch_start(x->prober->loop, x->path, candidate_on_event, x, &x->watch, &ignored) == 0)
-        x->is_pending = true;
-}
-
-static void candidate_complain(struct candidate *x, enum err code, const char *why)
-{
-    (void)error_set(&x->err, code, "%s", why);
-}
-
-/* Begins an `init` where one is due. False: there is no driver, and nothing to begin. */
+/* Starts an `init` if it is due. False: there is no driver and nothing to start. */
 static bool candidate_begin(struct candidate *x)
 {
     struct error err = { 0 };
 
-    candidate_watch(x);
+    /* A directory that is created again was not watched meanwhile. Without a watch the driver works, and is
+     * probed when its directory changes as an entry of its parent. */
+    if (!x->watch && dirwatch_start(x->prober->loop, x->path, candidate_on_event, x, &x->watch, &err) == 0)
+        x->is_pending = true;
     if (!x->is_pending)
         return true;
     if (!host_is_executable(x->executable))
         return false;
-    if (x->call) /* asked again when it has answered */
+    if (x->call) /* `init` runs again after the current call */
         return true;
     if (init_begin(x, &err) < 0)
-        candidate_complain(x, err.code, err.msg); /* at the next probe again */
+        x->err = err; /* retried at the next probe */
     return true;
 }
 
@@ -218,28 +171,42 @@ static size_t find_place(const struct flex_prober *p, const char *dir_name)
     return low;
 }
 
-static struct candidate *find(const struct flex_prober *p, const char *dir_name)
+static struct candidate *find_candidate(const struct flex_prober *p, const char *dir_name)
 {
     size_t at = find_place(p, dir_name);
 
     return at < p->all.count && strcmp(p->all.items[at]->dir_name, dir_name) == 0 ? p->all.items[at] : NULL;
 }
 
-static int add(struct flex_prober *p, const char *dir_name, struct error *err)
+/* Adds a pending candidate. */
+static int candidate_add(struct flex_prober *p, const char *dir_name, struct error *err)
 {
-    _cleanup_(candidate_free_p) struct candidate *x = NULL;
-    int r = candidate_new(p, dir_name, &x, err);
+    _cleanup_(candidate_free_p) struct candidate *x = calloc(1, sizeof *x);
+    const char *slash;
+    int n, r;
 
+    if (!x)
+        return error_no_memory(err);
+    r = layout_unescape(dir_name, x->plugin_name, err);
     if (r < 0)
         return r;
+    slash = strrchr(x->plugin_name, '/');
+    (void)snprintf(x->dir_name, sizeof x->dir_name, "%s", dir_name); /* not longer than the plugin's name */
+    (void)snprintf(x->path, sizeof x->path, "%s/%s", p->dir, dir_name);
+    n = snprintf(x->executable, sizeof x->executable, "%s/%s/%s", p->dir, dir_name,
+                 slash ? slash + 1 : x->plugin_name);
+    if (n < 0 || (size_t)n >= sizeof x->executable)
+        return error_set(err, ERR_INVALID, "path of driver '%s' is too long", dir_name);
+    x->prober = p;
+    x->is_pending = true;
     if (vec_insert(&p->all, find_place(p, dir_name), x) < 0)
         return error_no_memory(err);
     TAKE(x);
     return 0;
 }
 
-/* Takes in what is new. What is gone tells by itself, or is found out by candidate_begin(). */
-static int scan(struct flex_prober *p, struct error *err)
+/* Adds new directories. Removed ones are reported by their watch, or found by candidate_begin(). */
+static int scan_dir(struct flex_prober *p, struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(SCAN_BYTES_MAX);
     struct texts names;
@@ -250,8 +217,8 @@ static int scan(struct flex_prober *p, struct error *err)
         return error_set(err, why.code, "error reading the Flexvolume directory: %s", (const char *)why.msg);
     }
     for (uint32_t i = 0; i < names.count && r == 0; i++)
-        if (!find(p, names.items[i]))
-            r = add(p, names.items[i], err);
+        if (!find_candidate(p, names.items[i]))
+            r = candidate_add(p, names.items[i], err);
     if (r == 0)
         p->must_scan = false;
     return r;
@@ -263,7 +230,7 @@ static void prober_on_event(void *ctx, enum dirwatch_event event, const char *na
     struct candidate *x;
 
     if (event == DIRWATCH_CHANGED) {
-        x = name[0] == '.' ? NULL : find(p, name);
+        x = name[0] == '.' ? NULL : find_candidate(p, name);
         if (x)
             x->is_pending = true;
         else
@@ -300,8 +267,8 @@ static int watch_dir(struct flex_prober *p, struct error *err)
 
 /* --- Probes --- */
 
-/* All complaints of a probe are one error. */
-static void complain(struct error *all, const struct error *one)
+/* Combines all failures of a probe into one error. */
+static void add_failure(struct error *all, const struct error *one)
 {
     struct error before = *all;
 
@@ -311,31 +278,20 @@ static void complain(struct error *all, const struct error *one)
         (void)error_set(all, before.code, "%s, %s", (const char *)before.msg, (const char *)one->msg);
 }
 
-static void look(struct flex_prober *p, struct error *complaints)
+static void watch_and_scan(struct flex_prober *p, struct error *failures)
 {
     struct error err = { 0 };
     int r = watch_dir(p, &err);
 
     if (r == 0 && p->must_scan && p->has_dir)
-        r = scan(p, &err);
+        r = scan_dir(p, &err);
     if (r < 0)
-        complain(complaints, &err);
+        add_failure(failures, &err);
 }
 
-/* No room: it stays and is told later. */
-static void tell_there(struct candidate *x)
-{
-    struct flex_prober *p = x->prober;
-
-    if (!x->driver || vec_push(&p->events, (struct plugin_event){ x->plugin_name, &x->driver->plugin }) < 0)
-        return;
-    x->driver = NULL;
-    x->is_known = true;
-}
-
-/* There is no executable. Of a driver that was there this is its end; else somebody is still copying, unless
- * the directory has gone too. False when nothing is left of the candidate. */
-static bool tell_gone(struct candidate *x)
+/* The executable does not exist. A known driver is removed; a new one may still be copied, unless its
+ * directory is gone too. False if the candidate can be freed. */
+static bool report_removed(struct candidate *x)
 {
     struct flex_prober *p = x->prober;
     struct error err = { 0 };
@@ -349,34 +305,32 @@ static bool tell_gone(struct candidate *x)
         x->is_pending = false;
         x->err = (struct error){ 0 };
     } else {
-        candidate_complain(x, ERR_NOT_FOUND, "it holds no executable of its name");
+        (void)error_set(&x->err, ERR_NOT_FOUND, "no executable with the name of the driver");
     }
-    (void)io_exists(x->path, &has_dir, &err); /* what cannot be examined may still be there */
+    (void)io_exists(x->path, &has_dir, &err); /* if it cannot be examined it may still exist */
     return has_dir;
 }
 
-static void complain_of(const struct candidate *x, struct error *complaints)
+static void candidate_probe(struct flex_prober *p, size_t i, struct error *failures)
 {
+    struct candidate *x = p->all.items[i];
     struct error err;
 
+    /* No memory: reported later. */
+    if (x->driver && vec_push(&p->events, (struct plugin_event){ x->plugin_name, &x->driver->plugin }) == 0) {
+        x->driver = NULL;
+        x->is_known = true;
+    }
+    if (!candidate_begin(x) && !report_removed(x) && vec_push(&p->gone, x) == 0) {
+        vec_remove(&p->all, i);
+        return;
+    }
     if (x->err.code == ERR_NONE)
         return;
     (void)error_set(&err, x->err.code,
                     "error creating Flexvolume plugin from directory %s, skipping. Error: %s", x->dir_name,
                     x->err.msg);
-    complain(complaints, &err);
-}
-
-static void candidate_probe(struct flex_prober *p, size_t i, struct error *complaints)
-{
-    struct candidate *x = p->all.items[i];
-
-    tell_there(x);
-    if (!candidate_begin(x) && !tell_gone(x) && vec_push(&p->gone, x) == 0) {
-        vec_remove(&p->all, i);
-        return;
-    }
-    complain_of(x, complaints);
+    add_failure(failures, &err);
 }
 
 static void forget_gone(struct flex_prober *p)
@@ -390,22 +344,22 @@ static int prober_probe(struct plugin_prober *self, struct plugin_event **ret, s
                         struct error *err)
 {
     struct flex_prober *p = CONTAINER_OF(self, struct flex_prober, base);
-    struct error complaints = { 0 };
+    struct error failures = { 0 };
 
     forget_gone(p);
     vec_clear(&p->events);
-    look(p, &complaints);
+    watch_and_scan(p, &failures);
     for (size_t i = p->all.count; i > 0; i--)
-        candidate_probe(p, i - 1, &complaints);
+        candidate_probe(p, i - 1, &failures);
     *ret = p->events.items;
     *ret_count = p->events.count;
-    if (complaints.code == ERR_NONE)
+    if (failures.code == ERR_NONE)
         return 0;
-    *err = complaints;
-    return -(int)complaints.code;
+    *err = failures;
+    return -(int)failures.code;
 }
 
-/* There, but its first `init` is not over. */
+/* The driver exists and its first `init` has not finished. */
 static bool prober_awaits(struct plugin_prober *self, const char *name)
 {
     const struct flex_prober *p = CONTAINER_OF(self, struct flex_prober, base);
@@ -419,7 +373,7 @@ static bool prober_awaits(struct plugin_prober *self, const char *name)
     return false;
 }
 
-/* --- Life --- */
+/* --- Lifecycle --- */
 
 struct plugin_prober *flex_prober_of(struct flex_prober *p)
 {
@@ -431,7 +385,7 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
 {
     size_t dir_len = strlen(dir);
     struct flex_prober *p = calloc(1, sizeof *p + dir_len + 1);
-    struct error complaints = { 0 }; /* the first probe has the same */
+    struct error failures = { 0 }; /* the first probe reports the same failures */
     int r;
 
     if (!p)
@@ -446,10 +400,10 @@ int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool mak
         p->dir[--dir_len] = '\0';
     r = watch_dir(p, err);
     if (r < 0) {
-        free(p); /* nothing hangs off it yet */
+        free(p); /* it owns nothing yet */
         return r;
     }
-    look(p, &complaints);
+    watch_and_scan(p, &failures);
     for (size_t i = 0; i < p->all.count; i++)
         (void)candidate_begin(p->all.items[i]);
     *ret = p;

@@ -1,22 +1,22 @@
 /* Finds FlexVolume drivers in a directory while the program runs: DIR/VENDOR~DRIVER/DRIVER.
  *
- * Every driver says at its `init` what it can do, and that blocks: a probe never waits for it. It begins the
- * calls on the pool, one at a time for each driver, and reports a driver at the first probe after its answer.
- * Until then a driver that is being replaced is the old one, and of a new one the registry says that it is
- * awaited. Removal is seen at once.
+ * The `init` of a driver reports its capabilities and blocks, so a probe never waits for it: it starts the
+ * calls on the pool, one at a time per driver, and reports a driver at the first probe after its response.
+ * Until then the old driver of a replaced one is used, and for a new one the registry reports that it is not
+ * initialized. Removals are reported immediately.
  *
- * What begins with '.' is not there: a driver is installed under such a name and then renamed. One that fails
- * (half a copy, no executable) is complained of and tried again at every probe; the others are not held up.
- * Any change in its directory makes a driver a new plugin, whose memory of what it does not support is empty;
- * so a driver keeps its own files under names that begin with '.'.
+ * Names that begin with '.' are ignored: a driver is installed under such a name and then renamed. A driver
+ * that fails (incomplete copy, no executable) is reported and retried at every probe, independent of the
+ * others. Any change in its directory makes a driver a new plugin, without remembered "Not supported"
+ * commands; so a driver must keep its own files under names that begin with '.'.
  *
- * Costs: an inotify instance for the directory and for each driver; a probe without news is a walk over the
- * drivers, of which there are few; a driver whose `init` hangs keeps a worker of the pool busy. */
+ * Costs: one inotify instance for the directory and for each driver; a probe without changes walks over the
+ * few drivers; a hanging `init` occupies one worker of the pool. */
 #ifndef BERTH_PLUGINS_FLEX_PROBER_H
 #define BERTH_PLUGINS_FLEX_PROBER_H
 
 #include "base/cleanup.h"
-#include "host/mount.h"
+#include "host/mount_syscall.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "plugins/registry.h"
@@ -25,13 +25,13 @@
 
 struct flex_prober;
 
-/* Begins to ask the drivers that are there. dir is absolute. While it is not there it is made (`error
- * (re-)creating driver directory: …`), or, without makes_dir, waited for: its parents may be missing too.
- * tools without stop. Whoever gets an error goes on without a prober: a registry takes NULL. */
+/* Starts `init` of the existing drivers. dir is absolute. If it does not exist it is created (`error
+ * (re-)creating driver directory: …`) or, without makes_dir, awaited: its parents may be missing too. tools
+ * without stop. After an error the caller continues without a prober: a registry accepts NULL. */
 int flex_prober_new(struct loop *l, struct pool *pool, const char *dir, bool makes_dir,
                     const struct host_tools *tools, struct flex_prober **ret, struct error *err);
-/* Calls of drivers that run are told to end (io/job.h); the pool is freed after this, the registry that
- * borrows the prober before. Takes NULL. */
+/* Running calls of drivers are stopped (io/job.h). Free the registry that borrows the prober before, and the
+ * pool after this. Accepts NULL. */
 struct flex_prober *flex_prober_free(struct flex_prober *p);
 DEFINE_CLEANUP(struct flex_prober, flex_prober_free)
 

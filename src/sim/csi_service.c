@@ -1,0 +1,508 @@
+/* The Node service of the model of a CSI driver: see csi_driver.h. */
+#include "sim/csi_driver.h"
+
+#include <rpc/proto/csi.pb-c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "rpc/message.h"
+#include "sim/sim_world.h"
+
+#define DIR_MODE 0750
+
+#define CAN(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
+
+/* A message of the request's type; NULL, and a complaint, for one that nobody can read. */
+static ProtobufCMessage *read_request(const struct sim_csi_driver *d, const struct peer_request *q,
+                                      const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *m = rpc_message_read(type, q->message);
+
+    if (!m)
+        sim_fail(d->machine->sim, "%s: a request of %s that nobody can read", d->machine->name, q->method);
+    return m;
+}
+
+static enum rpc_code refuse(struct peer_request *q, enum rpc_code code, const char *words)
+{
+    (void)snprintf(q->words, sizeof q->words, "%s", words);
+    return code;
+}
+
+/* The agent may not ask for this. */
+static enum rpc_code complain(const struct sim_csi_driver *d, struct peer_request *q, const char *what,
+                              const char *volume, const char *path)
+{
+    sim_fail(d->machine->sim, "%s: %s: %s at %s: %s", d->machine->name, strrchr(q->method, '/') + 1, volume,
+             path, what);
+    return refuse(q, RPC_FAILED_PRECONDITION, what);
+}
+
+static void pack(struct peer_request *q, const ProtobufCMessage *m)
+{
+    struct error err;
+
+    if (rpc_message_pack(m, &q->answer, &err) < 0)
+        abort();
+}
+
+/* --- What was asked for --- */
+
+void csi_uses_forget(struct sim_csi_driver *d)
+{
+    struct csi_use *u;
+
+    while ((u = TAILQ_FIRST(&d->uses))) {
+        TAILQ_REMOVE(&d->uses, u, link);
+        free(u);
+    }
+    d->boots = d->machine->boots;
+}
+
+static struct csi_use *use_of(struct sim_csi_driver *d, const char *path)
+{
+    struct csi_use *u;
+
+    if (d->boots != d->machine->boots)
+        csi_uses_forget(d);
+    TAILQ_FOREACH(u, &d->uses, link)
+        if (strcmp(u->path, path) == 0)
+            return u;
+    return NULL;
+}
+
+static void use_end(struct sim_csi_driver *d, const char *path)
+{
+    struct csi_use *u = use_of(d, path);
+
+    if (!u)
+        return;
+    TAILQ_REMOVE(&d->uses, u, link);
+    free(u);
+}
+
+/* True when it is asked for as it was before, or for the first time. */
+static bool use_begin(struct sim_csi_driver *d, const char *path, const char *volume,
+                      const Csi__V1__VolumeCapability *c, const char *staging, bool is_read_only)
+{
+    struct csi_use *u = use_of(d, path);
+    size_t len = strlen(path) + 1;
+    char arguments[sizeof u->arguments];
+
+    (void)snprintf(
+        arguments, sizeof arguments, "%s mode %d type %s group %s flags %zu %s from %.96s", volume,
+        c && c->access_mode ? (int)c->access_mode->mode : -1,
+        c && c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT ? c->mount->fs_type
+                                                                                  : "block",
+        c && c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT
+            ? c->mount->volume_mount_group
+            : "",
+        c && c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT ? c->mount->n_mount_flags
+                                                                                  : 0,
+        is_read_only ? "ro" : "rw", staging);
+    if (u)
+        return strcmp(u->arguments, arguments) == 0;
+    u = sim_alloc(sizeof *u + len);
+    memcpy(u->path, path, len);
+    (void)snprintf(u->arguments, sizeof u->arguments, "%s", arguments);
+    TAILQ_INSERT_TAIL(&d->uses, u, link);
+    return true;
+}
+
+/* --- The machine --- */
+
+/* What is mounted right there; NULL: nothing. */
+static const struct file_tree *tree_at(const struct sim_csi_driver *d, const char *path)
+{
+    struct machine_place at;
+
+    if (machine_find(d->machine, AT_FDCWD, path, 0, &at, NULL) != 0 || at.node != at.mount->root)
+        return NULL;
+    return at.mount->tree;
+}
+
+/* The directory, or for a disk the file, is there from now on; its parent is the agent's to make. */
+static bool make_target(const struct sim_csi_driver *d, const char *path, mode_t type)
+{
+    struct machine_place dir;
+    char name[NAME_MAX + 1];
+
+    if (machine_find(d->machine, AT_FDCWD, path, PLACE_PARENT, &dir, name) != 0 || name[0] == '\0')
+        return false;
+    if (!tree_find(dir.node, name)) {
+        (void)tree_add(dir.node, name, type | DIR_MODE);
+        machine_entry_changed(d->machine, dir.node, name);
+    }
+    return true;
+}
+
+/* Also the file that a disk was bound to. */
+static void remove_dir(const struct sim_csi_driver *d, const char *path)
+{
+    struct machine_place at;
+    struct file_node *dir;
+    char name[NAME_MAX + 1];
+
+    if (machine_find(d->machine, AT_FDCWD, path, PLACE_NOFOLLOW, &at, NULL) != 0 ||
+        (!S_ISDIR(at.node->mode) && !S_ISREG(at.node->mode)) || !tree_is_empty(at.node) ||
+        at.node == at.mount->root)
+        return;
+    dir = at.node->parent;
+    (void)snprintf(name, sizeof name, "%s", strrchr(path, '/') + 1);
+    tree_remove(at.node);
+    machine_entry_changed(d->machine, dir, name);
+}
+
+struct search {
+    const struct file_tree *tree;
+    const char *but;
+    char found[PATH_MAX];
+};
+
+static void look_at_mount(void *ctx, const char *path, const struct file_tree *t)
+{
+    struct search *s = ctx;
+
+    if (t == s->tree && strcmp(path, s->but) != 0)
+        (void)snprintf(s->found, sizeof s->found, "%s", path);
+}
+
+/* True when the volume is mounted anywhere else. */
+static bool is_elsewhere(const struct sim_csi_driver *d, const struct storage_volume *v, const char *path,
+                         char ret[PATH_MAX])
+{
+    struct search s = { .tree = v->disk.tree, .but = path };
+
+    machine_each_mount(d->machine, look_at_mount, &s);
+    (void)snprintf(ret, PATH_MAX, "%s", s.found);
+    return s.found[0] != '\0';
+}
+
+/* The disk, or with a source what is mounted there. */
+static bool mount_at(const struct sim_csi_driver *d, const struct storage_volume *v, const char *source,
+                     const char *path, bool is_read_only)
+{
+    char device[sizeof v->disk.name + 8];
+
+    (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
+    if (machine_mount(d->machine, source ? source : device, path, source ? "" : "ext4",
+                      source ? "bind" : "rw") != 0)
+        return false;
+    return !is_read_only || machine_mount(d->machine, "", path, "", "remount,bind,ro") == 0;
+}
+
+/* --- Raw blocks: nothing is mounted when they are staged --- */
+
+static bool is_block(const Csi__V1__VolumeCapability *c)
+{
+    return c && c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+}
+
+static bool has_disk_at(const struct sim_csi_driver *d, const struct storage_volume *v, const char *path)
+{
+    return machine_find_disk(d->machine, path) == &v->disk;
+}
+
+/* No directory: no complaint, since a call that is late arrives when its agent has been started again and has
+ * found nothing to unpublish. It does no harm then. */
+static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_request *q,
+                                   const struct storage_volume *v, const char *path)
+{
+    char device[sizeof v->disk.name + 8];
+
+    if (has_disk_at(d, v, path))
+        return RPC_OK;
+    if (!make_target(d, path, S_IFREG))
+        return refuse(q, RPC_INTERNAL, "its directory is missing");
+    if (q->is_half)
+        return RPC_INTERNAL;
+    (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
+    return machine_mount(d->machine, device, path, "", "bind") == 0 ? RPC_OK
+                                                                    : refuse(q, RPC_INTERNAL, "cannot bind");
+}
+
+/* --- Staging --- */
+
+static enum rpc_code stage(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_stage_volume_request__descriptor);
+    const Csi__V1__NodeStageVolumeRequest *r = (const void *)m;
+    const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
+    struct machine_place at;
+    const char *path;
+
+    if (!m)
+        return RPC_INVALID_ARGUMENT;
+    path = r->staging_target_path;
+    if (!d->has_stages)
+        return complain(d, q, "it cannot stage", r->volume_id, path);
+    if (!v || !r->volume_capability)
+        return complain(d, q, "there is no such volume", r->volume_id, path);
+    if (!v->is_attached[d->node] && v->is_forced[d->node])
+        return refuse(q, RPC_INTERNAL, "the device is gone");
+    if (!v->is_attached[d->node])
+        return complain(d, q, "it is not attached to this node", r->volume_id, path);
+    if (machine_find(d->machine, AT_FDCWD, path, 0, &at, NULL) != 0)
+        return complain(d, q, "there is no such directory", r->volume_id, path);
+    if (!use_begin(d, path, r->volume_id, r->volume_capability, "", false))
+        return complain(d, q, "it was asked for with other arguments", r->volume_id, path);
+    if (v->is_block != is_block(r->volume_capability))
+        return complain(d, q, "it is to be staged in the other mode", r->volume_id, path);
+    if (v->is_block || tree_at(d, path) == v->disk.tree)
+        return RPC_OK;
+    if (tree_at(d, path))
+        return complain(d, q, "something else is mounted", r->volume_id, path);
+    return mount_at(d, v, NULL, path, false) ? RPC_OK : refuse(q, RPC_INTERNAL, "cannot mount");
+}
+
+static enum rpc_code unstage(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_unstage_volume_request__descriptor);
+    const Csi__V1__NodeUnstageVolumeRequest *r = (const void *)m;
+    struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
+    const char *path;
+    char other[PATH_MAX];
+
+    if (!m)
+        return RPC_INVALID_ARGUMENT;
+    path = r->staging_target_path;
+    if (!v || !d->has_stages)
+        return complain(d, q, "there is nothing to unstage", r->volume_id, path);
+    if (is_elsewhere(d, v, path, other))
+        return complain(d, q, "it is published", r->volume_id, other);
+    if (v->is_block && machine_mounts_disk(d->machine, &v->disk))
+        return complain(d, q, "it is published as a device", r->volume_id, path);
+    if (tree_at(d, path) == v->disk.tree && machine_unmount(d->machine, path, 0) != 0)
+        return refuse(q, RPC_INTERNAL, "cannot unmount: it is busy");
+    use_end(d, path);
+    v->is_barred[d->node] = false;
+    return RPC_OK;
+}
+
+/* --- Publishing --- */
+
+static bool is_ephemeral(const Csi__V1__NodePublishVolumeRequest *r)
+{
+    for (size_t i = 0; i < r->n_volume_context; i++)
+        if (strcmp(r->volume_context[i]->key, "csi.storage.k8s.io/ephemeral") == 0)
+            return strcmp(r->volume_context[i]->value, "true") == 0;
+    return false;
+}
+
+static bool is_staged(struct sim_csi_driver *d, const struct storage_volume *v, const char *path)
+{
+    return v->is_block ? use_of(d, path) != NULL : tree_at(d, path) == v->disk.tree;
+}
+
+/* NULL, or why it may not be published. */
+static const char *find_fault(struct sim_csi_driver *d, const Csi__V1__NodePublishVolumeRequest *r,
+                              const struct storage_volume *v)
+{
+    if (!r->volume_capability || (!v && !is_ephemeral(r)))
+        return "there is no such volume";
+    if (v && !v->is_attached[d->node])
+        return "it is not attached to this node";
+    if (v && v->is_block != is_block(r->volume_capability))
+        return "it is to be published in the other mode";
+    if (v && d->has_stages && !is_staged(d, v, r->staging_target_path))
+        return "it is not staged";
+    if (!use_begin(d, r->target_path, r->volume_id, r->volume_capability, r->staging_target_path,
+                   r->readonly))
+        return "it was asked for with other arguments";
+    return NULL;
+}
+
+static enum rpc_code publish(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_publish_volume_request__descriptor);
+    const Csi__V1__NodePublishVolumeRequest *r = (const void *)m;
+    const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
+    const struct file_tree *now;
+    const char *fault;
+    bool is_done;
+
+    if (!m)
+        return RPC_INVALID_ARGUMENT;
+    if (v && !v->is_attached[d->node] && v->is_forced[d->node])
+        return refuse(q, RPC_INTERNAL, "the device is gone");
+    fault = find_fault(d, r, v);
+    if (fault)
+        return complain(d, q, fault, r->volume_id, r->target_path);
+    if (v && v->is_block)
+        return publish_block(d, q, v, r->target_path);
+    now = tree_at(d, r->target_path);
+    if (now && (!v || now == v->disk.tree))
+        return RPC_OK;
+    if (now)
+        return complain(d, q, "something else is mounted", r->volume_id, r->target_path);
+    if (!make_target(d, r->target_path, S_IFDIR))
+        return complain(d, q, "its directory is missing", r->volume_id, r->target_path);
+    if (q->is_half)
+        return RPC_INTERNAL;
+    if (v)
+        is_done = mount_at(d, v, d->has_stages ? r->staging_target_path : NULL, r->target_path, r->readonly);
+    else
+        is_done = machine_mount(d->machine, "ephemeral", r->target_path, "tmpfs", "rw") == 0;
+    return is_done ? RPC_OK : refuse(q, RPC_INTERNAL, "cannot mount");
+}
+
+static enum rpc_code unpublish(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_unpublish_volume_request__descriptor);
+    const Csi__V1__NodeUnpublishVolumeRequest *r = (const void *)m;
+
+    if (!m)
+        return RPC_INVALID_ARGUMENT;
+    if (!r->volume_id[0] || !r->target_path[0])
+        return complain(d, q, "there is nothing to unpublish", r->volume_id, r->target_path);
+    if (tree_at(d, r->target_path) && machine_unmount(d->machine, r->target_path, 0) != 0)
+        return refuse(q, RPC_INTERNAL, "cannot unmount: it is busy");
+    if (q->is_half)
+        return RPC_INTERNAL;
+    remove_dir(d, r->target_path);
+    use_end(d, r->target_path);
+    return RPC_OK;
+}
+
+/* --- The rest --- */
+
+static enum rpc_code describe(struct sim_csi_driver *d, struct peer_request *q)
+{
+    Csi__V1__NodeGetInfoResponse answer;
+    char id[sizeof d->machine->name + 4];
+
+    (void)snprintf(id, sizeof id, "id-%s", d->machine->name);
+    csi__v1__node_get_info_response__init(&answer);
+    answer.node_id = id;
+    pack(q, &answer.base);
+    return RPC_OK;
+}
+
+static enum rpc_code list_capabilities(struct sim_csi_driver *d, struct peer_request *q)
+{
+    const Csi__V1__NodeServiceCapability__RPC__Type types[] = { CAN(GET_VOLUME_STATS), CAN(EXPAND_VOLUME),
+                                                                CAN(STAGE_UNSTAGE_VOLUME) };
+    Csi__V1__NodeGetCapabilitiesResponse answer = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
+    Csi__V1__NodeServiceCapability__RPC rpcs[ARRAY_LEN(types)];
+    Csi__V1__NodeServiceCapability all[ARRAY_LEN(types)], *items[ARRAY_LEN(types)];
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        csi__v1__node_service_capability__rpc__init(&rpcs[i]);
+        csi__v1__node_service_capability__init(&all[i]);
+        rpcs[i].type = types[i];
+        all[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+        all[i].rpc = &rpcs[i];
+        items[i] = &all[i];
+    }
+    answer.n_capabilities = d->has_stages ? ARRAY_LEN(types) : ARRAY_LEN(types) - 1;
+    answer.capabilities = items;
+    pack(q, &answer.base);
+    return RPC_OK;
+}
+
+static enum rpc_code measure(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_get_volume_stats_request__descriptor);
+    const Csi__V1__NodeGetVolumeStatsRequest *r = (const void *)m;
+    Csi__V1__NodeGetVolumeStatsResponse answer = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
+    Csi__V1__VolumeUsage usage = CSI__V1__VOLUME_USAGE__INIT, *items[] = { &usage };
+    const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
+
+    if (!m || !tree_at(d, r->volume_path))
+        return refuse(q, RPC_NOT_FOUND, "the volume is not there");
+    usage.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
+    usage.total = usage.available = (int64_t)(v ? v->fs_bytes : (uint64_t)1 << 30);
+    answer.n_usage = 1;
+    answer.usage = items;
+    pack(q, &answer.base);
+    return RPC_OK;
+}
+
+static enum rpc_code expand(struct sim_csi_driver *d, struct peer_request *q)
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m =
+        read_request(d, q, &csi__v1__node_expand_volume_request__descriptor);
+    const Csi__V1__NodeExpandVolumeRequest *r = (const void *)m;
+    Csi__V1__NodeExpandVolumeResponse answer = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
+    struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
+    uint64_t bytes;
+
+    if (!m)
+        return RPC_INVALID_ARGUMENT;
+    if (!v || (v->is_block ? !has_disk_at(d, v, r->volume_path) : tree_at(d, r->volume_path) != v->disk.tree))
+        return complain(d, q, "it is neither staged nor published", r->volume_id, r->volume_path);
+    bytes = r->capacity_range ? (uint64_t)r->capacity_range->required_bytes : v->disk.bytes;
+    if (bytes > v->disk.bytes)
+        return complain(d, q, "its disk is smaller", r->volume_id, r->volume_path);
+    if (sim_has_fault(d->machine->sim, &d->machine->rng, FAULT_HOST, 10))
+        return refuse(q, RPC_OUT_OF_RANGE, "not to this size");
+    if (q->is_half)
+        return RPC_INTERNAL;
+    if (v->fs_bytes < bytes)
+        v->fs_bytes = bytes;
+    answer.capacity_bytes = (int64_t)v->fs_bytes;
+    pack(q, &answer.base);
+    return RPC_OK;
+}
+
+static const struct {
+    const char *method;
+    enum rpc_code (*serve)(struct sim_csi_driver *d, struct peer_request *q);
+    const ProtobufCMessageDescriptor *volume; /* its first field names a volume; NULL: it is about none */
+} methods[] = {
+    { "/csi.v1.Node/NodeStageVolume", stage, &csi__v1__node_stage_volume_request__descriptor },
+    { "/csi.v1.Node/NodeUnstageVolume", unstage, &csi__v1__node_unstage_volume_request__descriptor },
+    { "/csi.v1.Node/NodePublishVolume", publish, &csi__v1__node_publish_volume_request__descriptor },
+    { "/csi.v1.Node/NodeUnpublishVolume", unpublish, &csi__v1__node_unpublish_volume_request__descriptor },
+    { "/csi.v1.Node/NodeExpandVolume", expand, &csi__v1__node_expand_volume_request__descriptor },
+    { "/csi.v1.Node/NodeGetVolumeStats", measure, NULL },
+    { "/csi.v1.Node/NodeGetInfo", describe, NULL },
+    { "/csi.v1.Node/NodeGetCapabilities", list_capabilities, NULL },
+};
+
+/* All these messages begin with the volume's name. */
+static void subject(void *ctx, const struct peer_request *q, char ret[PEER_SUBJECT_BYTES])
+{
+    _cleanup_(rpc_message_free) ProtobufCMessage *m = NULL;
+
+    (void)ctx;
+    ret[0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(methods) && !m; i++)
+        if (methods[i].volume && strcmp(methods[i].method, q->method) == 0)
+            m = rpc_message_read(methods[i].volume, q->message);
+    if (m)
+        (void)snprintf(ret, PEER_SUBJECT_BYTES, "%s",
+                       ((const Csi__V1__NodeUnstageVolumeRequest *)(const void *)m)->volume_id);
+}
+
+static enum rpc_code serve(void *ctx, struct peer_request *q)
+{
+    for (size_t i = 0; i < ARRAY_LEN(methods); i++)
+        if (strcmp(methods[i].method, q->method) == 0)
+            return methods[i].serve(ctx, q);
+    return refuse(q, RPC_UNIMPLEMENTED, "there is no such method");
+}
+
+/* What must not grow while it is in use is not tried again before it was unmounted. */
+static void on_fate(void *ctx, const struct peer_request *q, enum rpc_code code)
+{
+    struct sim_csi_driver *d = ctx;
+    struct storage_volume *v;
+    char volume[PEER_SUBJECT_BYTES];
+
+    if (code != RPC_FAILED_PRECONDITION || strcmp(q->method, "/csi.v1.Node/NodeExpandVolume") != 0)
+        return;
+    subject(d, q, volume);
+    v = storage_find(d->storage, volume);
+    if (v)
+        v->is_barred[d->node] = true;
+}
+
+const struct machine_peer_type csi_service_type = { subject, serve, on_fate };

@@ -1,0 +1,456 @@
+#include "sim/machine_rpc.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sim/sim_world.h"
+#include "sim/worker.h"
+
+#define STOP_LOOK_NS NS_PER_S /* how soon a waiting worker sees that it is to stop */
+#define NEVER UINT64_MAX
+
+struct machine_peer {
+    TAILQ_ENTRY(machine_peer) link;
+    struct machine *machine;
+    struct sim_process *process;
+    struct file_node *socket;
+    const struct machine_peer_type *type;
+    void *ctx;
+};
+
+/* Whoever made it waits on its loop (call) or on a worker; or is gone. */
+struct machine_call {
+    TAILQ_ENTRY(machine_call) link;
+    struct machine *machine;
+    struct sim_process *owner; /* NULL: gone */
+    struct rpc_call *call;
+    struct sim_worker *worker;
+    struct machine_peer *peer; /* NULL: nobody listens */
+    struct buf message;
+    char method[96];
+    char subject[PEER_SUBJECT_BYTES];
+    unsigned serial;
+    uint64_t effect_ns; /* NEVER: there is none, or it was */
+    uint64_t end_ns;    /* of the answer */
+    uint64_t limit_ns;
+    bool is_cut;        /* the connection is: the end does not wait for the effect */
+    bool is_twice;      /* it arrives again at once */
+    bool is_half;       /* by half, … */
+    bool is_fatal;      /* … or its peer dies of it */
+    enum rpc_code fate; /* what is answered whatever was done; RPC_OK: what the peer says */
+    bool has_ended;     /* the rest holds */
+    enum rpc_code code;
+    struct peer_request served;
+};
+
+static const enum rpc_code uncertain_codes[] = { RPC_ABORTED, RPC_UNAVAILABLE, RPC_DEADLINE_EXCEEDED,
+                                                 RPC_RESOURCE_EXHAUSTED, RPC_CANCELLED };
+static const enum rpc_code certain_codes[] = { RPC_INTERNAL, RPC_UNKNOWN, RPC_FAILED_PRECONDITION,
+                                               RPC_PERMISSION_DENIED };
+
+/* --- Peers --- */
+
+/* Directories on the way are made. */
+static struct file_node *make_socket(struct machine *m, const char *path)
+{
+    struct file_node *old = tree_make(m->trees.items[0]->root, path, S_IFSOCK | 0755), *dir = old->parent, *n;
+    const char *name = strrchr(path, '/') + 1;
+
+    tree_remove(old);
+    n = tree_add(dir, name, S_IFSOCK | 0755);
+    machine_entry_changed(m, dir, name);
+    return n;
+}
+
+struct machine_peer *machine_listen(struct machine *m, const char *path, struct sim_process *p,
+                                    const struct machine_peer_type *type, void *ctx)
+{
+    struct machine_peer *x = sim_alloc(sizeof *x);
+
+    *x = (struct machine_peer){
+        .machine = m, .process = p, .socket = make_socket(m, path), .type = type, .ctx = ctx
+    };
+    TAILQ_INSERT_TAIL(&m->peers, x, link);
+    sim_trace(m->sim, "%s: somebody listens at %s", m->name, path);
+    return x;
+}
+
+/* NULL: nobody listens there. */
+static struct machine_peer *find_peer(struct machine *m, const char *path)
+{
+    struct machine_place at;
+    struct machine_peer *x;
+
+    if (machine_find(m, AT_FDCWD, path, 0, &at, NULL) != 0)
+        return NULL;
+    TAILQ_FOREACH(x, &m->peers, link)
+        if (x->socket == at.node)
+            return x;
+    return NULL;
+}
+
+/* --- Calls --- */
+
+static enum rpc_code any_code(struct rng *r, const enum rpc_code *codes, size_t count)
+{
+    return codes[rng_below(r, count)];
+}
+
+/* What becomes of it. */
+static void draw_fate(struct machine_call *c)
+{
+    struct rng *r = &c->machine->rng;
+    unsigned dice = (unsigned)rng_below(r, 100);
+    uint64_t long_ns = rng_below(r, 200 * NS_PER_S), now_ns = c->machine->sim->now_ns;
+
+    c->effect_ns = now_ns + rng_below(r, 20 * NS_PER_MS);
+    c->end_ns = c->effect_ns + rng_below(r, 20 * NS_PER_MS);
+    if (dice >= 14 || !sim_has_fault(c->machine->sim, r, FAULT_HOST, 100))
+        return;
+    c->is_cut = dice < 3;
+    if (dice < 2) {
+        c->effect_ns = NEVER; /* the connection breaks before it arrives, … */
+    } else if (dice < 3) {
+        c->effect_ns += long_ns; /* … or while it is worked on, … */
+    } else if (dice < 5) {
+        c->fate = RPC_UNAVAILABLE; /* … or before the answer is there */
+    } else if (dice < 7) {
+        c->effect_ns += long_ns;
+        c->end_ns += long_ns;
+    } else if (dice < 8) {
+        c->is_twice = true;
+    } else if (dice < 10) {
+        c->is_half = true;
+        c->fate = any_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes));
+    } else if (dice < 12) {
+        c->effect_ns = NEVER;
+        c->fate = rng_chance(r, 50) ? any_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes))
+                                    : any_code(r, certain_codes, ARRAY_LEN(certain_codes));
+    } else {
+        c->is_fatal = true;
+        c->is_half = rng_chance(r, 50);
+        c->fate = RPC_UNAVAILABLE;
+    }
+}
+
+/* An earlier one about the same is not done. */
+static bool is_held_up(const struct machine_call *c)
+{
+    const struct machine_call *other;
+
+    TAILQ_FOREACH(other, &c->machine->calls, link)
+        if (other->peer == c->peer && other->serial < c->serial && other->effect_ns != NEVER &&
+            c->subject[0] && strcmp(other->subject, c->subject) == 0)
+            return true;
+    return false;
+}
+
+static struct machine_call *call_new(struct machine *m, const struct rpc_request *q)
+{
+    struct machine_call *c = sim_alloc(sizeof *c);
+
+    *c = (struct machine_call){ .machine = m, .owner = sim_process_here(), .serial = ++m->calls_made };
+    c->message = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
+    c->served.answer = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
+    buf_add_str(&c->message, q->message);
+    (void)snprintf(c->method, sizeof c->method, "%s", q->method);
+    c->served.method = c->method;
+    c->served.message = buf_str(&c->message);
+    c->limit_ns = q->limit_ns ? m->sim->now_ns + q->limit_ns : NEVER;
+    c->peer = find_peer(m, q->socket);
+    draw_fate(c);
+    if (c->peer) {
+        c->peer->type->subject(c->peer->ctx, &c->served, c->subject);
+        /* A peer that still works on the subject does not answer that the call had no effect. */
+        if (c->fate != RPC_OK && c->effect_ns == NEVER && is_held_up(c))
+            c->fate = RPC_ABORTED;
+        if (c->fate != RPC_OK && c->peer->type->on_fate)
+            c->peer->type->on_fate(c->peer->ctx, &c->served, c->fate);
+    } else {
+        c->effect_ns = NEVER;
+        c->is_cut = true;
+    }
+    TAILQ_INSERT_TAIL(&m->calls, c, link);
+    sim_trace(m->sim, "%s: call %u is %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
+              c->subject);
+    return c;
+}
+
+static void call_free(struct machine_call *c)
+{
+    TAILQ_REMOVE(&c->machine->calls, c, link);
+    buf_done(&c->message);
+    buf_done(&c->served.answer);
+    free(c);
+}
+
+void calls_drop_all(struct machine *m)
+{
+    struct machine_call *c, *next;
+
+    for (c = TAILQ_FIRST(&m->calls); c; c = next) {
+        next = TAILQ_NEXT(c, link);
+        call_free(c);
+    }
+}
+
+/* Nobody waits any more; what it does it does. */
+static void call_leave(struct machine_call *c)
+{
+    c->owner = NULL;
+    c->call = NULL;
+    c->worker = NULL;
+    if (c->effect_ns == NEVER)
+        call_free(c);
+}
+
+struct machine_peer *machine_peer_free(struct machine_peer *x, bool keeps_socket)
+{
+    struct machine *m = x->machine;
+    struct machine_call *c, *next;
+    struct file_node *dir = x->socket->parent;
+
+    for (c = TAILQ_FIRST(&m->calls); c; c = next) {
+        next = TAILQ_NEXT(c, link);
+        if (c->peer != x)
+            continue;
+        c->peer = NULL;
+        c->is_cut = c->is_cut || c->effect_ns != NEVER;
+        c->effect_ns = NEVER;
+        if (c->end_ns > m->sim->now_ns + NS_PER_MS)
+            c->end_ns = m->sim->now_ns + NS_PER_MS;
+        if (!c->owner)
+            call_free(c);
+    }
+    if (!keeps_socket && dir) {
+        const struct tree_entry *e = tree_entry_of(x->socket);
+        char name[NAME_MAX + 1];
+
+        (void)snprintf(name, sizeof name, "%s", e->name);
+        tree_remove(x->socket);
+        machine_entry_changed(m, dir, name);
+    }
+    TAILQ_REMOVE(&m->peers, x, link);
+    free(x);
+    return NULL;
+}
+
+bool machine_expects_call(const struct machine *m, const char *method, const char *subject)
+{
+    const struct machine_call *c;
+
+    TAILQ_FOREACH(c, &m->calls, link)
+        if (c->effect_ns != NEVER && strcmp(c->method, method) == 0 && strcmp(c->subject, subject) == 0)
+            return true;
+    return false;
+}
+
+/* --- Their life --- */
+
+static void serve(struct machine_call *c)
+{
+    struct machine_peer *x = c->peer;
+
+    buf_clear(&c->served.answer);
+    c->served.words[0] = '\0';
+    c->code = x->type->serve(x->ctx, &c->served);
+    sim_trace(c->machine->sim, "%s: call %u is done%s: %d %s", c->machine->name, c->serial,
+              c->served.is_half ? " by half" : "", (int)c->code, c->served.words);
+}
+
+static void take_effect(struct machine_call *c)
+{
+    struct sim_process *peer = c->peer->process;
+    struct sim *s = c->machine->sim;
+    bool is_fatal = c->is_fatal;
+
+    c->effect_ns = NEVER;
+    if (is_held_up(c)) {
+        c->code = RPC_ABORTED;
+        (void)snprintf(c->served.words, sizeof c->served.words, "an operation is pending");
+        is_fatal = false;
+    } else {
+        c->served.is_half = c->is_half;
+        serve(c);
+        if (c->is_twice)
+            serve(c);
+    }
+    if (!c->owner)
+        call_free(c);
+    if (is_fatal)
+        sim_halt(peer, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
+}
+
+/* The answer, as whoever called sees it. */
+static struct rpc_result end_result(struct machine_call *c, bool is_late, struct error *err)
+{
+    struct rpc_result result = { .code = c->code, .message = STR_LIT(""), .words = c->served.words };
+
+    if (is_late) {
+        result.code = RPC_DEADLINE_EXCEEDED;
+        result.words = "context deadline exceeded";
+    } else if (c->is_cut) {
+        result.code = RPC_UNAVAILABLE;
+        result.words = "the connection was closed before an answer was received";
+    } else if (c->fate != RPC_OK) {
+        result.code = c->fate;
+        result.words = "bad day";
+    }
+    *err = (struct error){ 0 };
+    result.err = err;
+    if (result.code == RPC_OK)
+        result.message = buf_str(&c->served.answer);
+    else
+        result.r = rpc_failure(result.code, result.words, err);
+    return result;
+}
+
+/* Told to its owner, on the loop; or to its worker, which finds it ended. */
+static void call_end(struct machine_call *c)
+{
+    struct rpc_call *call = c->call;
+    struct sim_process *before;
+    struct rpc_result result;
+    struct error err;
+
+    c->has_ended = true;
+    if (c->worker) {
+        worker_wake(c->worker);
+        return;
+    }
+    before = sim_process_enter(c->owner);
+    c->owner->has_work = true;
+    result = end_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
+    sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
+    call->client = NULL;
+    call->done(call, &result);
+    (void)sim_process_enter(before);
+    call_leave(c);
+}
+
+static bool has_answer(const struct machine_call *c)
+{
+    return c->end_ns <= c->machine->sim->now_ns && (c->is_cut || c->effect_ns == NEVER);
+}
+
+static bool has_effect(const struct machine_call *c)
+{
+    return c->effect_ns <= c->machine->sim->now_ns && c->peer && sim_process_is_live(c->peer->process);
+}
+
+static bool is_due(const struct machine_call *c)
+{
+    if (has_effect(c))
+        return true;
+    return !c->has_ended && c->owner && sim_process_is_live(c->owner) &&
+           (has_answer(c) || c->limit_ns <= c->machine->sim->now_ns);
+}
+
+static struct machine_call *find_due(const struct sim *s, size_t *which)
+{
+    struct machine_call *c;
+
+    for (unsigned i = 0; i < s->machines_count; i++)
+        TAILQ_FOREACH(c, &s->machines[i]->calls, link)
+            if (is_due(c) && (*which)-- == 0)
+                return c;
+    return NULL;
+}
+
+size_t calls_due(const struct sim *s)
+{
+    size_t which = SIZE_MAX;
+
+    (void)find_due(s, &which);
+    return SIZE_MAX - which;
+}
+
+void calls_deliver(struct sim *s, size_t which)
+{
+    struct machine_call *c = find_due(s, &which);
+
+    if (has_effect(c))
+        take_effect(c);
+    else
+        call_end(c);
+}
+
+uint64_t calls_next_ns(const struct sim *s)
+{
+    uint64_t next = NEVER;
+    const struct machine_call *c;
+
+    for (unsigned i = 0; i < s->machines_count; i++)
+        TAILQ_FOREACH(c, &s->machines[i]->calls, link) {
+            uint64_t times[] = { c->effect_ns, c->end_ns, c->limit_ns };
+
+            for (size_t t = 0; t < ARRAY_LEN(times); t++)
+                if (times[t] > s->now_ns && times[t] < next)
+                    next = times[t];
+        }
+    return next;
+}
+
+/* --- rpc/rpc.h --- */
+
+int machine_rpc_start(struct sys *k, struct rpc_client *x, const struct rpc_request *q, struct rpc_call *c,
+                      struct error *err)
+{
+    assert(!c->on_message); /* nobody here has a streaming answer */
+    if (sim_process_here()->is_dying)
+        return error_set(err, ERR_UNAVAILABLE, "the process is being killed");
+    *c = (struct rpc_call){ .done = c->done, .client = x };
+    call_new(machine_of(k), q)->call = c;
+    return 0;
+}
+
+void machine_rpc_cancel(struct sys *k, struct rpc_call *call)
+{
+    struct machine_call *c;
+
+    TAILQ_FOREACH(c, &machine_of(k)->calls, link)
+        if (c->call == call)
+            break;
+    call->client = NULL;
+    if (c)
+        call_leave(c);
+}
+
+static int wait_for(struct machine_call *c, const atomic_int *stop, struct buf *ret, unsigned *ret_code,
+                    struct error *err)
+{
+    struct rpc_result result;
+
+    while (!c->has_ended)
+        if (!worker_wait(c->machine->sim->now_ns + STOP_LOOK_NS) || (stop && atomic_load(stop) != 0)) {
+            *ret_code = RPC_CANCELLED;
+            return rpc_failure(RPC_CANCELLED, "context canceled", err);
+        }
+    result = end_result(c, !has_answer(c), err);
+    sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
+    *ret_code = result.code;
+    buf_clear(ret);
+    ret->len_max = RPC_MESSAGE_BYTES_MAX;
+    buf_add_str(ret, result.message);
+    return result.r;
+}
+
+int machine_rpc_wait(struct sys *k, struct rpc_client *x, const struct rpc_request *q, const atomic_int *stop,
+                     struct buf *ret, unsigned *ret_code, struct error *err)
+{
+    struct machine_call *c;
+    int r;
+
+    (void)x;
+    *ret_code = RPC_UNAVAILABLE;
+    if (sim_process_here()->is_dying)
+        return rpc_failure(RPC_UNAVAILABLE, "the process is being killed", err);
+    c = call_new(machine_of(k), q);
+    c->worker = worker_here();
+    r = wait_for(c, stop, ret, ret_code, err);
+    call_leave(c);
+    return r;
+}

@@ -1,0 +1,764 @@
+/* The world: who gets to run next, how time passes, what goes wrong on a larger scale.
+ *
+ * A step is one delivery, one turn of one loop, or a leap of time to the next moment at which anything is
+ * due. Nothing else moves. */
+#include "sim/sim_world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "apiserver/authenticate.h"
+#include "apiserver/local_client.h"
+#include "apiserver/store_lookup.h"
+#include "base/log.h"
+#include "client/client_request.h"
+#include "machinery/metrics.h"
+#include "sim/machine_rpc.h"
+#include "sim/rule.h"
+#include "sim/worker.h"
+
+#define START_NS NS_PER_S
+#define START_REAL_NS (INT64_C(1800000000) * (int64_t)NS_PER_S)
+/* After the healing everything must be well within this, and stay so for a while. */
+#define SETTLE_NS (1800 * NS_PER_S)
+#define QUIET_NS (700 * NS_PER_S)
+/* In one second of virtual time: far above the busiest, and soon reached by whoever runs on the spot. */
+#define SECOND_STEPS_MAX 2500
+
+void *sim_alloc(size_t bytes)
+{
+    void *p = calloc(1, bytes);
+
+    if (!p)
+        abort();
+    return p;
+}
+
+/* What cannot fail but for lack of memory. */
+void sim_must(int r, const struct error *err)
+{
+    if (r == 0)
+        return;
+    (void)fprintf(stderr, "berth: sim: %s\n", err->msg);
+    abort();
+}
+
+/* --- Words --- */
+
+/* Writes a number with at least so many digits, and the character that follows it; returns the end. */
+static char *put_number(char *to, uint64_t n, unsigned digits, char then)
+{
+    char text[20];
+    unsigned count = 0;
+
+    do
+        text[count++] = (char)('0' + n % 10);
+    while ((n /= 10) > 0 || count < digits);
+    while (count > 0)
+        *to++ = text[--count];
+    *to = then;
+    return to + 1;
+}
+
+/* Every step has lines, and every line is digested: the numbers are written without printf(), which takes
+ * three times as long. */
+static void __attribute__((format(printf, 3, 0)))
+add_line(struct sim *s, bool is_quiet, const char *fmt, va_list args)
+{
+    char line[2 * TRACE_LINE_BYTES], *at = line;
+    size_t room, len;
+
+    if (s->is_muted)
+        return;
+    at = put_number(at, s->step, 1, ' ');
+    at = put_number(at, s->now_ns / NS_PER_S, 1, '.');
+    at = put_number(at, s->now_ns % NS_PER_S / NS_PER_US, 6, ' ');
+    room = sizeof line - (size_t)(at - line);
+    len = (size_t)vsnprintf(at, room, fmt, args);
+    len = (size_t)(at - line) + (len < room ? len : room - 1);
+    s->trace.kept->is_healed = s->is_healed;
+    s->trace.kept->step = s->step;
+    s->trace.kept->at_ns = s->now_ns;
+    trace_add(&s->trace, (struct str){ line, len }, is_quiet);
+}
+
+void sim_trace(struct sim *s, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    add_line(s, /* is_quiet= */ false, fmt, args);
+    va_end(args);
+}
+
+void sim_trace_quietly(struct sim *s, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    add_line(s, /* is_quiet= */ true, fmt, args);
+    va_end(args);
+}
+
+void sim_fail(struct sim *s, const char *fmt, ...)
+{
+    char text[ERROR_MSG_BYTES_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    sim_trace(s, "WRONG: %s", text);
+    if (s->has_failed)
+        return;
+    s->has_failed = true;
+    rule_of_failure(fmt, text, s->rule, sizeof s->rule);
+    (void)error_set(&s->failure, ERR_INTERNAL, "%s", text);
+}
+
+bool sim_may_fault(const struct sim *s, enum sim_fault f)
+{
+    return !s->is_healed && !s->is_muted && (s->options.faults & (1U << f));
+}
+
+static bool is_left_out(const struct numbers *without, uint32_t number)
+{
+    return without && numbers_has(without, number);
+}
+
+bool sim_has_fault(struct sim *s, struct rng *r, enum sim_fault f, unsigned percent)
+{
+    /* The dice are thrown either way: leaving out a fault shifts nothing but what it did. */
+    bool is_drawn = rng_chance(r, percent);
+    struct run_counts *c = &s->trace.kept->counts;
+
+    if (!is_drawn || !sim_may_fault(s, f) || is_left_out(s->options.without_faults, ++c->faults_numbered))
+        return false;
+    s->faults_made++;
+    c->made_of[f]++;
+    sim_trace(s, "fault %" PRIu32 ": %s", c->faults_numbered, fault_names[f]);
+    return true;
+}
+
+/* --- The server --- */
+
+static void server_start(struct sim *s)
+{
+    struct sim_server *v = &s->server;
+    struct apiserver_options o = { .loop = v->loop,
+                                   .clock = &v->clock.clock,
+                                   .store = v->store,
+                                   .authenticator = v->authenticator,
+                                   .seed = s->options.seed + ++v->starts,
+                                   .address = "sim",
+                                   .event_ttl_seconds = 3600 };
+    struct error err;
+
+    v->metrics = metrics_new((struct hash_seed){ 1, s->options.seed });
+    if (!v->metrics)
+        abort();
+    o.metrics = v->metrics;
+    sim_must(apiserver_new(&o, &v->api, &err), &err);
+    sim_must(local_client_new(v->api, NULL, &v->carrier, &err), &err);
+    v->starts_ns = 0;
+    v->has_work = true;
+    sim_trace(s, "server starts");
+}
+
+/* What it has taken in it carries out, but nobody hears of it. */
+static void server_stop(struct sim *s)
+{
+    struct sim_server *v = &s->server;
+
+    if (!v->api)
+        return;
+    sim_trace(s, "server stops");
+    network_lose_server(&s->network);
+    while (loop_poll(v->loop))
+        ;
+    v->carrier->type->free(v->carrier);
+    v->carrier = NULL;
+    v->api = apiserver_free(v->api);
+    v->metrics = metrics_free(v->metrics);
+}
+
+static void server_init(struct sim *s)
+{
+    struct sim_server *v = &s->server;
+    struct store_options o = { .history_count = SIM_HISTORY_COUNT };
+    struct authenticator_options a = { .clock = &v->clock.clock, .is_insecure = true };
+    struct error err;
+
+    manual_clock_init(&v->clock, s->now_ns, START_REAL_NS);
+    sim_must(loop_new(&v->clock.clock, &v->loop, &err), &err);
+    sim_must(store_open_memory(v->loop, &o, &v->store, &err), &err);
+    a.lookup = store_lookup(v->store);
+    sim_must(authenticator_new(&a, &v->authenticator, &err), &err);
+    server_start(s);
+}
+
+/* --- Processes --- */
+
+bool sim_process_is_live(const struct sim_process *p)
+{
+    return p->state && p->resumes_ns <= p->sim->now_ns;
+}
+
+static void process_start(struct sim_process *p)
+{
+    struct sim *s = p->sim;
+    struct client_options o = { 0 };
+    struct sim_process *before = sim_process_enter(p);
+    struct error err;
+
+    sim_trace(s, "%s starts", p->program->name);
+    p->starts++;
+    p->starts_ns = 0;
+    p->resumes_ns = 0;
+    p->seed = rng_u64(&s->schedule);
+    sim_must(loop_new(&p->clock.clock, &p->loop, &err), &err);
+    p->link = network_link(&s->network, p);
+    o.loop = p->loop;
+    o.carrier = &p->link->carrier;
+    sim_must(client_new(&o, &p->client, &err), &err);
+    p->state = p->program->start(p, p->ctx);
+    p->has_work = true;
+    (void)sim_process_enter(before);
+}
+
+static void process_kill(struct sim_process *p)
+{
+    struct sim_process *before;
+
+    if (!p->state)
+        return;
+    sim_trace(p->sim, "%s is killed", p->program->name);
+    before = sim_process_enter(p);
+    p->is_dying = true;
+    if (p->machine)
+        children_lose_process(p->machine, p);
+    p->program->kill(p->state);
+    if (p->machine)
+        machine_lose_process(p->machine, p);
+    p->is_dying = false;
+    (void)sim_process_enter(before);
+    p->state = NULL;
+    host_lose_process(&p->sim->host, p);
+    p->client = client_free(p->client);
+    p->link = NULL; /* the client's */
+    p->loop = loop_free(p->loop);
+    p->has_work = false;
+}
+
+static struct sim_process *spawn(struct sim *s, struct machine *m, const struct sim_program *program,
+                                 void *ctx)
+{
+    struct sim_process *p = &s->processes[s->processes_count++];
+
+    assert(s->processes_count <= SIM_PROCESSES_MAX);
+    *p = (struct sim_process){ .sim = s, .machine = m, .program = program, .ctx = ctx };
+    TAILQ_INIT(&p->pools);
+    manual_clock_init(&p->clock, s->now_ns, START_REAL_NS);
+    process_start(p);
+    return p;
+}
+
+struct sim_process *sim_spawn(struct sim *s, const struct sim_program *program, void *ctx)
+{
+    return spawn(s, NULL, program, ctx);
+}
+
+struct sim_process *sim_spawn_on(struct machine *m, const struct sim_program *program, void *ctx)
+{
+    return spawn(m->sim, m, program, ctx);
+}
+
+void sim_halt(struct sim_process *p, uint64_t starts_ns)
+{
+    process_kill(p);
+    p->starts_ns = starts_ns;
+    p->resumes_ns = 0;
+}
+
+void sim_reboot(struct machine *m, uint64_t starts_ns)
+{
+    for (unsigned i = 0; i < m->sim->processes_count; i++)
+        if (m->sim->processes[i].machine == m)
+            sim_halt(&m->sim->processes[i], starts_ns);
+    machine_reboot(m);
+}
+
+/* --- Time --- */
+
+static void earlier(uint64_t at_ns, uint64_t now_ns, uint64_t *next_ns)
+{
+    if (at_ns > now_ns && at_ns < *next_ns)
+        *next_ns = at_ns;
+}
+
+static uint64_t next_moment(const struct sim *s)
+{
+    uint64_t next = UINT64_MAX, at;
+
+    if (s->server.api && loop_next_timer_ns(s->server.loop, &at))
+        earlier(at, s->now_ns, &next);
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        const struct sim_process *p = &s->processes[i];
+
+        if (sim_process_is_live(p) && loop_next_timer_ns(p->loop, &at))
+            earlier(at, s->now_ns, &next);
+        earlier(p->resumes_ns, s->now_ns, &next);
+        earlier(p->starts_ns, s->now_ns, &next);
+        earlier(p->rejoins_ns, s->now_ns, &next);
+    }
+    earlier(s->server.starts_ns, s->now_ns, &next);
+    earlier(network_next_ns(&s->network), s->now_ns, &next);
+    earlier(host_next_ns(&s->host), s->now_ns, &next);
+    earlier(workers_next_ns(s), s->now_ns, &next);
+    earlier(children_next_ns(s), s->now_ns, &next);
+    earlier(calls_next_ns(s), s->now_ns, &next);
+    if (!s->is_healed)
+        earlier(s->works_ns, s->now_ns, &next);
+    return next;
+}
+
+/* Somebody's turn when time has passed: everybody's, or theirs whose timers are due. */
+static bool is_woken(const struct sim *s, const struct loop *l)
+{
+    uint64_t at;
+
+    return !s->options.scenario->is_sparing || (loop_next_timer_ns(l, &at) && at <= s->now_ns);
+}
+
+static void leap(struct sim *s, uint64_t to_ns)
+{
+    uint64_t by = to_ns - s->now_ns;
+
+    s->now_ns = to_ns;
+    manual_clock_advance(&s->server.clock, by);
+    s->server.has_work = s->server.has_work || is_woken(s, s->server.loop);
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *p = &s->processes[i];
+
+        manual_clock_advance(&p->clock, by);
+        p->has_work = p->has_work || (p->state && is_woken(s, p->loop));
+        if (!p->state && p->starts_ns <= s->now_ns)
+            process_start(p);
+    }
+    if (!s->server.api && s->server.starts_ns <= s->now_ns)
+        server_start(s);
+}
+
+/* --- Large faults --- */
+
+/* A machine has one wall clock for all of its processes. */
+static void fault_clock(struct sim *s, const struct sim_process *p)
+{
+    int64_t by = (int64_t)rng_below(&s->faults, 7200) - 3600;
+
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *q = &s->processes[i];
+
+        if (q == p || (p->machine && q->machine == p->machine))
+            manual_clock_set_real(&q->clock, q->clock.real_ns + by * (int64_t)NS_PER_S);
+    }
+    sim_trace(s, "%s's wall clock jumps by %" PRId64 " s", p->machine ? p->machine->name : p->program->name,
+              by);
+}
+
+static void make_faults(struct sim *s)
+{
+    struct sim_process *p;
+
+    if (s->calm && rng_below(&s->faults, s->calm) > 0)
+        return;
+    p = s->processes_count ? &s->processes[rng_below(&s->faults, s->processes_count)] : NULL;
+    /* One throw a step; each fault comes about once in so many hundred. */
+    if (p && rng_below(&s->faults, 4) == 0) {
+        if (sim_has_fault(s, &s->faults, FAULT_CRASH, 1) && p->state)
+            sim_halt(p, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
+        if (sim_has_fault(s, &s->faults, FAULT_PAUSE, 1) && p->state) {
+            p->resumes_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
+            sim_trace(s, "%s stands still", p->program->name);
+        }
+        if (sim_has_fault(s, &s->faults, FAULT_PARTITION, 1))
+            p->rejoins_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
+        if (sim_has_fault(s, &s->faults, FAULT_CLOCK, 1))
+            fault_clock(s, p);
+        if (rng_below(&s->faults, 4) == 0 && sim_has_fault(s, &s->faults, FAULT_RESTART, 1) &&
+            s->server.api) {
+            server_stop(s);
+            s->server.starts_ns = s->now_ns + 1 + rng_below(&s->faults, 30 * NS_PER_S);
+        }
+        if (sim_has_fault(s, &s->faults, FAULT_CUT, 8))
+            network_cut_watch(&s->network);
+    }
+    if (s->machines_count > 0 && rng_below(&s->faults, 20) == 0 &&
+        sim_has_fault(s, &s->faults, FAULT_REBOOT, 1))
+        sim_reboot(s->machines[rng_below(&s->faults, s->machines_count)],
+                   s->now_ns + 1 + rng_below(&s->faults, 120 * NS_PER_S));
+}
+
+/* The bad day is over: everybody runs, everything arrives. */
+static void heal(struct sim *s)
+{
+    sim_trace(s, "healed");
+    s->is_healed = true;
+    if (!s->server.api)
+        server_start(s);
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *p = &s->processes[i];
+
+        p->resumes_ns = p->rejoins_ns = 0;
+        if (!p->state)
+            process_start(p);
+    }
+}
+
+/* --- Steps --- */
+
+/* Who could run: the server, the processes, what is to be delivered, whoever changes things. */
+struct turns {
+    size_t network, host, workers, children, calls;
+};
+
+static size_t runnable(struct sim *s, struct turns *ret)
+{
+    size_t count = s->server.has_work && s->server.api;
+
+    for (unsigned i = 0; i < s->processes_count; i++)
+        count += s->processes[i].has_work && sim_process_is_live(&s->processes[i]);
+    ret->network = network_due(&s->network);
+    ret->host = host_due(&s->host);
+    ret->workers = workers_due(s);
+    ret->children = children_due(s);
+    ret->calls = calls_due(s);
+    return count + ret->network + ret->host + ret->workers + ret->children + ret->calls;
+}
+
+static void run_loop(struct sim *s, size_t which)
+{
+    if (s->server.has_work && s->server.api && which-- == 0) {
+        s->server.has_work = loop_poll(s->server.loop);
+        return;
+    }
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *p = &s->processes[i];
+
+        if (p->has_work && sim_process_is_live(p) && which-- == 0) {
+            (void)sim_process_enter(p);
+            p->has_work = loop_poll(p->loop);
+            (void)sim_process_enter(NULL);
+            return;
+        }
+    }
+    assert(!"somebody can run");
+}
+
+static void work(struct sim *s)
+{
+    const struct sim_scenario *c = s->options.scenario;
+    struct run_counts *counts = &s->trace.kept->counts;
+
+    s->works_ns = s->now_ns + rng_below(&s->work, 3 * NS_PER_S);
+    s->is_muted = is_left_out(s->options.without_acts, ++counts->acts_numbered);
+    counts->acts_done += !s->is_muted;
+    sim_trace_quietly(s, "act %" PRIu32, counts->acts_numbered);
+    if (c->work)
+        c->work(s->scenario);
+    s->is_muted = false;
+}
+
+/* Somebody who is always ready, and never done: a key that comes again and again without a delay. */
+static void count_step(struct sim *s)
+{
+    uint32_t max =
+        s->options.scenario->second_steps_max ? s->options.scenario->second_steps_max : SECOND_STEPS_MAX;
+
+    s->step++;
+    if (s->now_ns - s->second_ns >= NS_PER_S) {
+        s->second_ns = s->now_ns;
+        s->second_steps = 0;
+    }
+    if (++s->second_steps > max && !s->options.scenario->may_fight)
+        sim_fail(s, "does not come to rest: %u steps in a second", max);
+}
+
+static void take_turn(struct sim *s, const struct turns *turns, size_t which)
+{
+    if (which < turns->network) {
+        network_deliver(&s->network, which);
+        return;
+    }
+    which -= turns->network;
+    if (which < turns->host) {
+        host_deliver(&s->host, which);
+        return;
+    }
+    which -= turns->host;
+    if (which < turns->workers) {
+        workers_deliver(s, which);
+        return;
+    }
+    which -= turns->workers;
+    if (which < turns->children) {
+        children_deliver(s, which);
+        return;
+    }
+    which -= turns->children;
+    if (which < turns->calls)
+        calls_deliver(s, which);
+    else
+        run_loop(s, which - turns->calls);
+}
+
+/* False when there is nothing left to do before limit_ns. */
+static bool step(struct sim *s, uint64_t limit_ns)
+{
+    struct turns turns;
+    size_t count, which;
+    uint64_t next;
+
+    count_step(s);
+    if (!s->is_healed)
+        make_faults(s);
+    if (!s->is_healed && s->works_ns <= s->now_ns) {
+        work(s);
+        return true;
+    }
+    count = runnable(s, &turns);
+    if (count == 0) {
+        next = next_moment(s);
+        if (next > limit_ns)
+            return false;
+        leap(s, next);
+        return true;
+    }
+    which = rng_below(&s->schedule, count);
+    take_turn(s, &turns, which);
+    return true;
+}
+
+/* Whoever runs a program starts it again when it ends. */
+static void reap(struct sim *s)
+{
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *p = &s->processes[i];
+
+        if (!p->has_exited)
+            continue;
+        process_kill(p);
+        p->has_exited = false;
+        p->starts_ns = s->now_ns + NS_PER_S;
+    }
+}
+
+/* What is in memory fits together: in the processes that have run since the last time, and now and then in
+ * the server. */
+static void check_memory(struct sim *s)
+{
+    bool is_thorough = s->step % SIM_THOROUGH_STEPS == 0;
+    const char *wrong = is_thorough ? store_check_image(s->server.store) : NULL;
+
+    if (wrong)
+        sim_fail(s, "in the memory of the store: %s", wrong);
+    for (unsigned i = 0; i < s->processes_count; i++) {
+        struct sim_process *p = &s->processes[i];
+
+        if (!p->state || !p->program->check || !(p->has_run || is_thorough))
+            continue;
+        p->has_run = false;
+        wrong = p->program->check(p->state, is_thorough);
+        if (wrong)
+            sim_fail(s, "in the memory of %s: %s", p->program->name, wrong);
+    }
+}
+
+static void check(struct sim *s)
+{
+    reap(s);
+    check_memory(s);
+    if (s->options.scenario->check)
+        s->options.scenario->check(s->scenario);
+}
+
+/* It has failed, or takes longer than anybody wants to read. */
+static bool is_over(const struct sim *s)
+{
+    return s->has_failed || (s->options.lines_max && s->trace.kept->count > s->options.lines_max);
+}
+
+static bool is_settled(struct sim *s, struct error *err)
+{
+    if (host_pending(&s->host) || workers_pending(s))
+        return error_set(err, ERR_BUSY, "host operations go on") == 0;
+    return s->options.scenario->settled(s->scenario, err) == 0;
+}
+
+/* Runs until nothing moves before that moment. */
+static void run_until(struct sim *s, uint64_t until_ns)
+{
+    while (!is_over(s) && step(s, until_ns))
+        check(s);
+    if (s->now_ns < until_ns)
+        leap(s, until_ns);
+}
+
+static void good_day(struct sim *s)
+{
+    uint64_t limit_ns = s->now_ns + SETTLE_NS;
+    struct error err;
+
+    heal(s);
+    do {
+        run_until(s, s->now_ns + 10 * NS_PER_S);
+    } while (!is_over(s) && !is_settled(s, &err) && s->now_ns < limit_ns);
+    if (is_over(s))
+        return;
+    if (!is_settled(s, &err)) {
+        sim_fail(s, "not settled %" PRIu64 " s after the healing: %s", SETTLE_NS / NS_PER_S, err.msg);
+        (void)snprintf(s->rule, sizeof s->rule, "not settled"); /* whatever is missing */
+        return;
+    }
+    sim_trace(s, "settled");
+    run_until(s, s->now_ns + QUIET_NS);
+    if (!is_over(s) && !is_settled(s, &err)) /* a sweep may have begun at this very moment */
+        run_until(s, s->now_ns + 10 * NS_PER_S);
+    if (!is_over(s) && !is_settled(s, &err))
+        sim_fail(s, "was settled and is not any more: %s", err.msg);
+}
+
+/* --- Requests of people --- */
+
+struct sim_call {
+    struct client_attempt attempt;
+    struct sim *sim;
+    struct client_request request;
+    struct arena arena;
+};
+
+static void on_call_end(struct client_attempt *a, const struct client_answer *answer)
+{
+    struct sim_call *c = CONTAINER_OF(a, struct sim_call, attempt);
+
+    sim_trace(c->sim, "somebody's request: %d %s", answer->http_status,
+              answer->r < 0 ? answer->error.msg : "");
+    arena_done(&c->arena);
+    free(c);
+}
+
+static void on_call_warning(struct client_attempt *a, struct str text)
+{
+    (void)a;
+    (void)text;
+}
+
+void sim_request(struct sim *s, const struct client_request *q)
+{
+    struct sim_call *c;
+    struct error err;
+
+    if (!s->server.api || s->is_muted)
+        return;
+    c = sim_alloc(sizeof *c);
+    c->sim = s;
+    c->arena = ARENA_INIT((size_t)1 << 20);
+    c->request = *q;
+    sim_must(request_own_texts(&c->request, &c->arena, &err), &err);
+    c->attempt = (struct client_attempt){ .request = &c->request,
+                                          .on_end = on_call_end,
+                                          .on_warning = on_call_warning };
+    s->server.has_work = true;
+    s->server.carrier->type->start(s->server.carrier, &c->attempt);
+}
+
+/* --- A run --- */
+
+/* What programs log stands in a trace that is printed, and is no part of its digest. */
+static void print_log(void *ctx, const char *line, size_t len)
+{
+    const struct sim_process *p = sim_process_here();
+    char text[LOG_LINE_BYTES_MAX + 64];
+
+    (void)ctx;
+    (void)snprintf(text, sizeof text, "    %s %s: %.*s", p && p->machine ? p->machine->name : "",
+                   p ? p->program->name : "server", (int)len - 1, line); /* without its end */
+    trace_remark(text);
+}
+
+static void sim_init(struct sim *s, const struct sim_options *o)
+{
+    struct rng root;
+
+    *s = (struct sim){ .options = *o, .now_ns = START_NS };
+    trace_init(&s->trace, o->is_traced, o->kept);
+    rng_init(&root, o->seed);
+    rng_fork(&root, "schedule", &s->schedule);
+    rng_fork(&root, "faults", &s->faults);
+    rng_fork(&root, "work", &s->work);
+    network_init(&s->network, s);
+    host_init(&s->host, s);
+    server_init(s);
+    while (loop_poll(s->server.loop))
+        ; /* the first namespaces are made */
+    s->scenario = o->scenario->begin(s);
+}
+
+static void report(const struct sim *s, struct sim_report *ret)
+{
+    struct buf text = BUF_INIT((size_t)(TRACE_LINES + 1) * TRACE_LINE_BYTES);
+
+    *ret = (struct sim_report){ .has_failed = s->has_failed,
+                                .step = s->step,
+                                .at_ns = s->now_ns,
+                                .digest = s->trace.digest,
+                                .faults_made = s->faults_made,
+                                .counts = s->trace.kept->counts,
+                                .is_healed = s->is_healed,
+                                .lines = s->trace.kept->count };
+    if (!s->has_failed)
+        return;
+    (void)snprintf(ret->message, sizeof ret->message, "%s", s->failure.msg);
+    (void)snprintf(ret->rule, sizeof ret->rule, "%s", s->rule);
+    trace_write(s->trace.kept, &text);
+    ret->trace = buf_take(&text);
+}
+
+void sim_run(const struct sim_options *o, struct sim_report *ret)
+{
+    struct sim *s = sim_alloc(sizeof *s);
+    const struct logger logger = { .level = LOG_LEVEL_INFO,
+                                   .clock = &s->server.clock.clock,
+                                   .sink = print_log };
+    unsigned days;
+
+    if (o->is_traced)
+        log_install(&logger);
+    sim_init(s, o);
+    days = o->scenario->days ? o->scenario->days : 1;
+    while (s->step < (uint64_t)o->steps * days && !is_over(s) && step(s, UINT64_MAX))
+        check(s);
+    if (!is_over(s) && !o->is_half)
+        good_day(s);
+    report(s, ret);
+    s->is_muted = true; /* the trace is complete */
+    for (unsigned i = 0; i < s->processes_count; i++)
+        process_kill(&s->processes[i]);
+    o->scenario->end(s->scenario);
+    for (unsigned i = 0; i < s->machines_count; i++)
+        s->machines[i] = machine_free(s->machines[i]);
+    network_done(&s->network);
+    server_stop(s);
+    s->server.store = store_free(s->server.store);
+    s->server.authenticator = authenticator_free(s->server.authenticator);
+    s->server.loop = loop_free(s->server.loop);
+    host_done(&s->host);
+    trace_done(&s->trace);
+    if (o->is_traced)
+        log_install(NULL);
+    free(s);
+}

@@ -1,0 +1,521 @@
+#include "sim/toy_controller.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutant.h"
+#include "machinery/controller.h"
+#include "machinery/informer.h"
+#include "machinery/merge_patch.h"
+#include "machinery/pending_operations.h"
+#include "machinery/recorder.h"
+#include "sim/objects.h"
+#include "sim/witness.h"
+
+#define NAME_BYTES 64
+#define CLEAN_NS (20 * NS_PER_S)
+
+struct seats {
+    struct sim_process *process;
+    struct informer *seats;
+    struct informer *guests;
+    struct witness seats_witness;
+    struct witness guests_witness;
+    struct informer_handler seats_handler;
+    struct informer_handler guests_handler;
+    struct controller *controller;
+    struct operations *operations;
+    struct recorder *recorder;
+    TAILQ_HEAD(, request) requests;
+    TAILQ_HEAD(, cleaning) cleanings;
+};
+
+/* A request on its way for a key that is being worked on. */
+struct request {
+    TAILQ_ENTRY(request) link;
+    struct seats *owner;
+    struct client_call call;
+    char key[NAME_BYTES];
+    char seat[NAME_BYTES];
+    char uid[NAME_BYTES];
+};
+
+/* A seat being cleaned and given back. */
+struct cleaning {
+    TAILQ_ENTRY(cleaning) link;
+    struct seats *owner;
+    struct pending_operation *op;
+    struct host_op *host_op;
+    struct object *seat; /* what the decision was built on */
+    struct client_call call;
+    struct timer timer;
+};
+
+const char *seats_text(const struct object *o, const char *annotation)
+{
+    const char *text = object_annotation(o, annotation);
+
+    return text ? text : "";
+}
+
+static bool is_free(const struct object *seat)
+{
+    return seats_text(seat, SEATS_GUEST_UID)[0] == '\0';
+}
+
+static void must(int r)
+{
+    if (r < 0)
+        abort();
+}
+
+/* --- Indexes --- */
+
+static void index_guest_uid(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    emit(ctx, str_of(seats_text(o, SEATS_GUEST_UID))); /* "" for the free ones */
+}
+
+static void index_seated(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    emit(ctx, seats_text(o, SEATS_SEAT_NAME)[0] ? STR_LIT("yes") : STR_LIT("no"));
+}
+
+static const struct informer_index seat_index = { "guest-uid", index_guest_uid };
+static const struct informer_index guest_index = { "seated", index_seated };
+
+/* --- Keys --- */
+
+static void add_key(struct seats *s, char kind, const char *name)
+{
+    char key[NAME_BYTES + 2];
+
+    (void)snprintf(key, sizeof key, "%c/%s", kind, name);
+    controller_add(s->controller, str_of(key));
+}
+
+static void on_seat(void *ctx, const struct object *seat)
+{
+    struct seats *s = ctx;
+    struct informer_cursor c;
+
+    add_key(s, 's', seat->name);
+    if (!is_free(seat)) {
+        add_key(s, 'g', seats_text(seat, SEATS_GUEST_NAME));
+        return;
+    }
+    for (const struct object *o = informer_first_by(s->guests, "seated", STR_LIT("no"), &c); o;
+         o = informer_next(&c))
+        add_key(s, 'g', o->name); /* who waits */
+}
+
+/* A guest that came, changed or went: his seat may be another's now. */
+static void on_guest(void *ctx, const struct object *guest)
+{
+    struct seats *s = ctx;
+    struct informer_cursor c;
+
+    add_key(s, 'g', guest->name);
+    for (const struct object *o = informer_first_by(s->seats, "guest-uid", str_of(guest->uid), &c); o;
+         o = informer_next(&c))
+        add_key(s, 's', o->name);
+}
+
+static void on_synced(void *ctx)
+{
+    struct seats *s = ctx;
+
+    controller_wake(s->controller);
+}
+
+/* --- Requests --- */
+
+static struct request *request_new(struct seats *s, struct str key)
+{
+    struct request *r = sim_alloc(sizeof *r);
+
+    r->owner = s;
+    (void)snprintf(r->key, sizeof r->key, "%.*s", STR_ARG(key));
+    TAILQ_INSERT_TAIL(&s->requests, r, link);
+    return r;
+}
+
+static void request_free(struct request *r)
+{
+    TAILQ_REMOVE(&r->owner->requests, r, link);
+    client_cancel(&r->call);
+    free(r);
+}
+
+static void request_finish(struct request *r, enum sync_result result)
+{
+    struct seats *s = r->owner;
+    char key[NAME_BYTES];
+
+    (void)snprintf(key, sizeof key, "%s", r->key);
+    request_free(r);
+    controller_finish(s->controller, str_of(key), result);
+}
+
+/* An annotation to be set; NULL: to be taken away. */
+struct change {
+    const char *key;
+    const char *value;
+};
+
+/* On condition that the object is still the one that was looked at. */
+static void send_patch(struct seats *s, struct client_call *call, const struct object *o,
+                       const struct change *changes, size_t count, client_done_fn *done, void *ctx)
+{
+    _cleanup_(buf_done_p) struct buf body = BUF_INIT(4096);
+    struct client_request q = { .verb = CLIENT_PATCH,
+                                .kind = o->kind,
+                                .ns = o->ns,
+                                .name = o->name,
+                                .patch = CLIENT_PATCH_MERGE,
+                                .field_manager = "seats" };
+    struct merge_patch p;
+    struct error err;
+
+    merge_patch_begin(&p, &body, MUTANT("seats-write-without-version") ? NULL : o);
+    for (size_t i = 0; i < count; i++)
+        merge_patch_annotation(&p, changes[i].key, changes[i].value);
+    must(merge_patch_end(&p, &err));
+    q.body = buf_str(&body);
+    client_send(s->process->client, call, &q, done, ctx);
+}
+
+/* --- Guests --- */
+
+static void on_patched(void *ctx, const struct client_answer *a)
+{
+    struct request *r = ctx;
+    struct seats *s = r->owner;
+
+    if (a->r == 0 && a->object) {
+        bool is_seat = r->seat[0] != '\0';
+
+        informer_observe(is_seat ? s->seats : s->guests, a->object);
+        if (!is_seat)
+            recorder_event(s->recorder, a->object, EVENT_NORMAL, "Seated", "has seat %s",
+                           seats_text(a->object, SEATS_SEAT_NAME));
+        controller_add(s->controller, str_of(r->key)); /* what comes next */
+        request_finish(r, SYNC_DONE);
+    } else if (a->r == -ERR_NOT_FOUND) {
+        request_finish(r, SYNC_DONE);
+    } else {
+        request_finish(r, SYNC_AGAIN);
+    }
+}
+
+static enum sync_result sync_guest(struct seats *s, struct str key, const char *name)
+{
+    const struct object *guest = informer_get(s->guests, OBJECTS_NS, name), *seat;
+    struct informer_cursor c;
+    struct request *r;
+
+    if (!guest || seats_text(guest, SEATS_SEAT_NAME)[0] != '\0')
+        return SYNC_DONE;
+    seat = informer_first_by(s->seats, "guest-uid", str_of(guest->uid), &c);
+    if (seat) { /* reserved for the guest, who does not know yet */
+        r = request_new(s, key);
+        send_patch(s, &r->call, guest, &(struct change){ SEATS_SEAT_NAME, seat->name }, 1, on_patched, r);
+        return SYNC_LATER;
+    }
+    seat = informer_first_by(s->seats, "guest-uid", STR_LIT(""), &c);
+    if (seat) { /* nobody's */
+        struct change changes[] = { { SEATS_GUEST_NAME, guest->name }, { SEATS_GUEST_UID, guest->uid } };
+
+        r = request_new(s, key);
+        (void)snprintf(r->seat, sizeof r->seat, "%s", seat->name);
+        send_patch(s, &r->call, seat, changes, ARRAY_LEN(changes), on_patched, r);
+        return SYNC_LATER;
+    }
+    recorder_event(s->recorder, guest, EVENT_WARNING, "NoSeat", "every seat is taken");
+    return SYNC_DONE; /* a seat that becomes free brings the guest back */
+}
+
+/* --- Seats --- */
+
+static void cleaning_free(struct cleaning *c)
+{
+    TAILQ_REMOVE(&c->owner->cleanings, c, link);
+    timer_disarm(&c->timer);
+    client_cancel(&c->call);
+    (void)object_unref(c->seat);
+    free(c);
+}
+
+static void cleaning_release(void *ctx)
+{
+    cleaning_free(ctx);
+}
+
+static void on_given_back(void *ctx, const struct client_answer *a)
+{
+    struct cleaning *c = ctx;
+
+    if (a->r == 0 && a->object)
+        informer_observe(c->owner->seats, a->object);
+    operation_end(c->op, a->r, &a->error);
+}
+
+static void on_cleaned(void *ctx, int r, const struct error *err)
+{
+    static const struct change none[] = { { SEATS_GUEST_NAME, NULL }, { SEATS_GUEST_UID, NULL } };
+    struct cleaning *c = ctx;
+
+    c->host_op = NULL;
+    timer_disarm(&c->timer);
+    if (r < 0 && (r == -ERR_CANCELLED || !MUTANT("seats-take-failure-for-done")))
+        operation_end(c->op, r, err);
+    else
+        send_patch(c->owner, &c->call, c->seat, none, ARRAY_LEN(none), on_given_back, c);
+}
+
+/* It takes too long; whether it happens yet nobody knows. */
+static void on_clean_late(void *ctx)
+{
+    struct cleaning *c = ctx;
+
+    host_cancel(c->host_op);
+}
+
+static void cleaning_start(void *ctx, struct pending_operation *op)
+{
+    struct cleaning *c = ctx;
+    struct sim_process *p = c->owner->process;
+    char name[2 * NAME_BYTES];
+
+    c->op = op;
+    (void)snprintf(name, sizeof name, "%s:%s", c->seat->name, seats_text(c->seat, SEATS_GUEST_UID));
+    timer_init(&c->timer, p->loop, on_clean_late, c);
+    timer_arm_after(&c->timer, CLEAN_NS);
+    c->host_op = host_start(&p->sim->host, p, "clean", name, on_cleaned, c);
+}
+
+/* What the host has begun it may end; nobody waits for it. */
+static void cleaning_cancel(void *ctx, struct pending_operation *op)
+{
+    struct error err;
+
+    (void)ctx;
+    operation_end(op, error_set(&err, ERR_CANCELLED, "cancelled"), &err);
+}
+
+static void clean(struct seats *s, const struct object *seat)
+{
+    struct cleaning *c = sim_alloc(sizeof *c);
+    struct operation_work work = { .name = "clean",
+                                   .start = cleaning_start,
+                                   .cancel = cleaning_cancel,
+                                   .release = cleaning_release,
+                                   .ctx = c };
+    struct error err;
+
+    c->owner = s;
+    c->seat = object_ref(seat);
+    TAILQ_INSERT_TAIL(&s->cleanings, c, link);
+    if (operations_run(s->operations, &(struct operation_key){ seat->name, "", "" }, &work, &err) < 0)
+        cleaning_free(c); /* it runs, or waits: the end brings the seat back */
+}
+
+/* The server itself says whether the guest is there: a cache may be behind. */
+static void on_looked(void *ctx, const struct client_answer *a)
+{
+    struct request *r = ctx;
+    struct seats *s = r->owner;
+    const struct object *seat = informer_get(s->seats, OBJECTS_NS, r->seat);
+    const char *sits = a->object ? seats_text(a->object, SEATS_SEAT_NAME) : "";
+    bool is_other = a->object && strcmp(a->object->uid, r->uid) != 0;
+    bool is_elsewhere = sits[0] != '\0' && strcmp(sits, r->seat) != 0;
+
+    if (a->r < 0 && a->r != -ERR_NOT_FOUND) {
+        request_finish(r, SYNC_AGAIN);
+        return;
+    }
+    if (seat && strcmp(seats_text(seat, SEATS_GUEST_UID), r->uid) == 0 &&
+        (a->r == -ERR_NOT_FOUND || is_other || is_elsewhere ||
+         (sits[0] == '\0' && MUTANT("seats-trust-the-cache"))))
+        clean(s, seat);
+    request_finish(r, SYNC_DONE);
+}
+
+static enum sync_result look_for_guest(struct seats *s, struct str key, const struct object *seat)
+{
+    struct request *r = request_new(s, key);
+    struct client_request q = { .verb = CLIENT_GET,
+                                .kind = kind_info(KIND_CONFIG_MAP),
+                                .ns = OBJECTS_NS,
+                                .name = seats_text(seat, SEATS_GUEST_NAME) };
+
+    (void)snprintf(r->seat, sizeof r->seat, "%s", seat->name);
+    (void)snprintf(r->uid, sizeof r->uid, "%s", seats_text(seat, SEATS_GUEST_UID));
+    client_send(s->process->client, &r->call, &q, on_looked, r);
+    return SYNC_LATER;
+}
+
+static enum sync_result sync_seat(struct seats *s, struct str key, const char *name)
+{
+    const struct object *seat = informer_get(s->seats, OBJECTS_NS, name), *guest;
+
+    if (!seat || is_free(seat))
+        return SYNC_DONE;
+    guest = informer_get(s->guests, OBJECTS_NS, seats_text(seat, SEATS_GUEST_NAME));
+    if (guest && strcmp(guest->uid, seats_text(seat, SEATS_GUEST_UID)) == 0) {
+        const char *sits = seats_text(guest, SEATS_SEAT_NAME);
+
+        if (sits[0] == '\0' || strcmp(sits, seat->name) == 0)
+            return SYNC_DONE;
+    }
+    return look_for_guest(s, key, seat);
+}
+
+static enum sync_result sync_key(void *ctx, struct str key)
+{
+    char name[NAME_BYTES];
+
+    assert(key.len > 2);
+    (void)snprintf(name, sizeof name, "%.*s", (int)key.len - 2, key.s + 2);
+    return key.s[0] == 'g' ? sync_guest(ctx, key, name) : sync_seat(ctx, key, name);
+}
+
+/* --- Life --- */
+
+static void on_settled(void *ctx, struct str key)
+{
+    char name[NAME_BYTES];
+
+    (void)snprintf(name, sizeof name, "%.*s", STR_ARG(key));
+    add_key(ctx, 's', name);
+}
+
+static bool is_ready(void *ctx)
+{
+    const struct seats *s = ctx;
+
+    return informer_is_synced(s->seats) && informer_is_synced(s->guests);
+}
+
+static struct informer *start_informer(struct seats *s, const char *role, const struct informer_index *index)
+{
+    struct sim_process *p = s->process;
+    struct informer_options o = { .loop = p->loop,
+                                  .client = p->client,
+                                  .seed = p->seed + (uint64_t)role[0],
+                                  .kind = kind_info(KIND_CONFIG_MAP),
+                                  .ns = OBJECTS_NS,
+                                  .label_selector = role,
+                                  .indexes = index,
+                                  .indexes_count = 1,
+                                  .streams_lists = p->seed % 2 };
+    struct informer *i;
+    struct error err;
+
+    must(informer_new(&o, &i, &err));
+    return i;
+}
+
+static void start_machinery(struct seats *s)
+{
+    struct sim_process *p = s->process;
+    struct controller_options c = { .queue = { .loop = p->loop,
+                                               .name = "seats",
+                                               .seed = p->seed,
+                                               .max_ns = WORKQUEUE_CONTROLLER_MAX_NS,
+                                               .jitter_percent = 10 },
+                                    .sync = sync_key,
+                                    .is_ready = is_ready,
+                                    .in_flight_max = 4,
+                                    .ctx = s };
+    struct operations_options o = {
+        .loop = p->loop, .clock = &p->clock.clock, .on_settled = on_settled, .ctx = s
+    };
+    struct recorder_options r = { .loop = p->loop,
+                                  .clock = &p->clock.clock,
+                                  .client = p->client,
+                                  .seed = p->seed,
+                                  .dialect = RECORDER_CORE,
+                                  .component = "seats",
+                                  .host = "" };
+    struct error err;
+
+    must(controller_new(&c, &s->controller, &err));
+    must(operations_new(&o, &s->operations, &err));
+    must(recorder_new(&r, &s->recorder, &err));
+}
+
+static void *seats_start(struct sim_process *p, void *ctx)
+{
+    struct seats *s = sim_alloc(sizeof *s);
+
+    (void)ctx;
+    s->process = p;
+    TAILQ_INIT(&s->requests);
+    TAILQ_INIT(&s->cleanings);
+    start_machinery(s);
+    s->seats = start_informer(s, SEATS_LABEL "=" SEATS_SEAT, &seat_index);
+    s->guests = start_informer(s, SEATS_LABEL "=" SEATS_GUEST, &guest_index);
+    witness_init(&s->seats_witness, p->sim, s->seats, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_SEAT);
+    witness_init(&s->guests_witness, p->sim, s->guests, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_GUEST);
+    s->seats_handler = (struct informer_handler){ .on_upsert = on_seat, .on_synced = on_synced, .ctx = s };
+    s->guests_handler = (struct informer_handler){
+        .on_upsert = on_guest, .on_removed = on_guest, .on_synced = on_synced, .ctx = s
+    };
+    informer_add_handler(s->seats, &s->seats_handler);
+    informer_add_handler(s->guests, &s->guests_handler);
+    informer_start(s->seats);
+    informer_start(s->guests);
+    return s;
+}
+
+static void seats_kill(void *state)
+{
+    struct seats *s = state;
+    struct request *r, *next;
+
+    s->operations = operations_free(s->operations); /* and the cleanings */
+    for (r = TAILQ_FIRST(&s->requests); r; r = next) {
+        next = TAILQ_NEXT(r, link);
+        request_free(r);
+    }
+    informer_remove_handler(&s->seats_handler);
+    informer_remove_handler(&s->guests_handler);
+    witness_done(&s->seats_witness);
+    witness_done(&s->guests_witness);
+    s->controller = controller_free(s->controller);
+    s->recorder = recorder_free(s->recorder);
+    s->seats = informer_free(s->seats);
+    s->guests = informer_free(s->guests);
+    free(s);
+}
+
+static const char *seats_check(const void *state, bool is_thorough)
+{
+    const struct seats *s = state;
+    const char *wrong = controller_check(s->controller);
+
+    (void)is_thorough;
+    return wrong ? wrong : operations_check(s->operations);
+}
+
+const struct sim_program seats_program_one = { "one", seats_start, seats_kill, seats_check };
+const struct sim_program seats_program_two = { "two", seats_start, seats_kill, seats_check };
+
+int seats_settled(const void *state, struct error *err)
+{
+    const struct seats *s = state;
+    int r = witness_check(&s->seats_witness, err);
+
+    if (r == 0)
+        r = witness_check(&s->guests_witness, err);
+    if (r == 0 && operations_pending(s->operations))
+        r = error_set(err, ERR_INTERNAL, "operations go on");
+    if (r == 0 && workqueue_depth(controller_queue(s->controller)))
+        r = error_set(err, ERR_INTERNAL, "the queue is not empty");
+    if (r == 0 && !recorder_is_idle(s->recorder))
+        r = error_set(err, ERR_INTERNAL, "events wait to be written");
+    return r;
+}
