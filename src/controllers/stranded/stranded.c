@@ -129,7 +129,7 @@ static struct episode *episode_of(struct stranded *s, struct str name)
     if (!e)
         return NULL;
     memcpy(e->name, name.s, name.len);
-    e->report_at_ns = loop_now_ns(s->loop) + (MUTANT("stranded-tells-at-once") ? 0 : STRANDED_NS);
+    e->report_at_ns = loop_now_ns(s->loop) + (MUTANT("stranded-reports-at-once") ? 0 : STRANDED_NS);
     if (map_put(&s->episodes, (struct str){ e->name, name.len }, e, NULL) < 0) {
         free(e);
         return NULL;
