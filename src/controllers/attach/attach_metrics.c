@@ -1,4 +1,4 @@
-/* Numbers are kept as things change: a scrape costs nothing. */
+/* Metrics of the attach controller. Gauges are updated with each change, so that a scrape costs nothing. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdio.h>
@@ -9,8 +9,8 @@
 
 struct attach_metrics {
     struct metric_family *seconds;
-    struct metric_family *total;  /* pairs, wanted and actual */
-    struct metric_family *in_use; /* of pods, by node */
+    struct metric_family *total;  /* number of pairs, desired and actual */
+    struct metric_family *in_use; /* volumes used by pods, by node */
     struct metric_family *forced;
 };
 

@@ -1,9 +1,8 @@
-/* At the start: what is attached, as nodes and VolumeAttachments tell it.
+/* Restores the actual state at the start from Nodes and VolumeAttachments.
  *
- * What a node's status lists is attached. What has a VolumeAttachment and is in no status may be, and so may
- * what a node's annotation remembers: it was on its way when the last process ended, in one direction or the
- * other. Waits for nodes to unmount begin anew.
- * Whatever cannot be read here is logged and passed over. */
+ * A volume in a node's status is attached. A volume that only has a VolumeAttachment, or is in a node's
+ * annotation, is uncertain: it was being attached or detached when the previous process ended. The time for
+ * unmounting starts again. Objects that cannot be read are logged and skipped. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -11,7 +10,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 
-#define REMEMBERED_JSON_BYTES_MAX ((size_t)4 << 20)
+#define ANNOTATION_JSON_BYTES_MAX ((size_t)4 << 20)
 
 static void log_failure(const char *what, const char *name, const struct error *err)
 {
@@ -53,7 +52,8 @@ static int recover_uncertain(struct attach *a, const struct attach_node *n, stru
     return 0;
 }
 
-/* Volumes that were being detached. Whoever may write nodes may write this. */
+/* Volumes that were being detached. The annotation is not trusted: any client that may write Nodes can set
+ * it. */
 static int recover_annotated(struct attach *a, struct attach_node *n, const char *text, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -61,7 +61,7 @@ static int recover_annotated(struct attach *a, struct attach_node *n, const char
     int r;
 
     n->has_annotation = true;
-    json_init(&d, REMEMBERED_JSON_BYTES_MAX);
+    json_init(&d, ANNOTATION_JSON_BYTES_MAX);
     r = json_parse(&d, str_of(text), &list, err);
     for (json_ref v = r == 0 ? json_first(&d, list) : 0; v && r == 0; v = json_next(&d, v)) {
         struct str name = json_type(&d, v) == JSON_STRING ? json_text(&d, v) : STR_LIT("");
@@ -75,32 +75,32 @@ static int recover_annotated(struct attach *a, struct attach_node *n, const char
 static int recover_node(struct attach *a, const struct node *is, struct error *err)
 {
     struct attach_node *n = attach_state_node_get(a, is->obj.name);
-    const char *remembered = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
+    const char *annotated = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
     int r = 0;
 
     if (!n)
         return error_no_memory(err);
     n->exists = true;
     n->may_match = true;
-    n->is_inherited = true;
-    n->may_have_stale_write = true; /* the process before may have sent something */
+    n->is_unwritten = true;
+    n->may_have_stale_write = true; /* the previous process may have sent writes */
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
         if (is->volumes_attached[i].name[0])
             r = recover_volume(a, is, &is->volumes_attached[i], err);
-    if (r == 0 && remembered)
-        r = recover_annotated(a, n, remembered, err);
+    if (r == 0 && annotated)
+        r = recover_annotated(a, n, annotated, err);
     if (attach_state_set_in_use(n, is->volumes_in_use) < 0)
         r = error_no_memory(err);
     n->is_managed = object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES) != NULL;
     return r;
 }
 
-/* Whatever this process detaches it has written about before, and then nothing is inherited any more. */
+/* This process writes the status before it detaches anything, and the first write ends this. */
 void attach_recover_listed(struct attach *a, const struct attach_node *n, const struct node *is)
 {
     struct error err;
 
-    if (!n->is_inherited || MUTANT("attach-forgets-the-last-leader"))
+    if (!n->is_unwritten || MUTANT("attach-forgets-the-last-leader"))
         return;
     for (uint32_t i = 0; i < is->volumes_attached_count; i++) {
         const struct attached_volume *v = &is->volumes_attached[i];
@@ -127,7 +127,7 @@ static int recover_attachment(struct attach *a, const struct attachment *attachm
     int r;
 
     if (!o)
-        return 0; /* nobody knows what it was */
+        return 0; /* the volume is unknown */
     (void)held_spec_set(&spec, o, /* of= */ NULL, /* is_read_only= */ false);
     r = held_spec_migrate(&spec, err);
     if (r == 0)
@@ -142,9 +142,8 @@ static int recover_attachment(struct attach *a, const struct attachment *attachm
     return 0;
 }
 
-/* One for a pod's own volume says all that is to be known: which it is. It is detached unless the pod is
- * still there. One of another name was not made by an attach controller, and would not be found to be
- * deleted. */
+/* An attachment of an inline volume identifies the volume. It is detached unless its pod still exists. One
+ * with another name was not created by an attach controller, and a detach would not find it. */
 static int recover_inline(struct attach *a, const struct attachment *attachment, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
@@ -167,7 +166,8 @@ static int recover_inline(struct attach *a, const struct attachment *attachment,
     return 0;
 }
 
-/* Also now and then later: one whose making was given up on, and arrived all the same, is to be found. */
+/* Also called periodically: finds attachments whose create was given up without an answer and took effect
+ * later. */
 void attach_recover_attachments(struct attach *a)
 {
     struct informer_cursor at;
