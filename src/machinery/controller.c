@@ -154,7 +154,7 @@ void controller_wake(struct controller *c)
         controller_defer(c);
 }
 
-bool controller_is_asking(const struct controller *c, const struct object *about)
+bool controller_has_request(const struct controller *c, const struct object *about)
 {
     const struct sync_request *request;
     const struct sync *s;

@@ -60,7 +60,7 @@ void controller_finish_after(struct controller *c, struct str key, uint64_t dela
 void controller_wake(struct controller *c);
 
 /* A request about this object is in flight. */
-bool controller_is_asking(const struct controller *c, const struct object *about);
+bool controller_has_request(const struct controller *c, const struct object *about);
 /* NULL if its keys and the syncs in progress are consistent, else what is wrong. For the simulator. */
 const char *controller_check(const struct controller *c);
 

@@ -1,10 +1,10 @@
-/* Binding a pair: four writes, each of which leaves a state that the next sync goes on from.
+/* Binds a claim and a volume with four writes. Each leaves a state from which the next sync continues, so
+ * that a crash between them does no harm.
  *
- *   W1  volume: claimRef          before anything else: from here on the volume is the claim's
- *   W2  volume: phase Bound       beside W3
+ *   W1  volume: claimRef          first: from here on the volume belongs to the claim
+ *   W2  volume: phase Bound       together with W3
  *   W3  claim: volumeName, annotations
- *   W4  claim: status             after both: a claim is never Bound before its volume is
- */
+ *   W4  claim: status             after W2 and W3: a claim is never Bound before its volume is */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static bool refers_to(const struct volume *v, const struct claim *c)
            strcmp(v->claim.name, c->obj.name) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
 }
 
-/* A claim whose volume was provisioned is served when it is bound: what fails on the way counts. */
+/* Provisioning of a claim counts until the claim is bound, including failures of these writes. */
 static void record_result(const struct sync_request *request, enum api_outcome outcome)
 {
     struct binder *b = request->sync->ctx;
@@ -31,8 +31,8 @@ static void record_result(const struct sync_request *request, enum api_outcome o
 
 /* --- W1 --- */
 
-/* The answer is in the cache, or an event will follow: the hold has ended. When the write failed and the
- * claim is deleted or takes another volume, the next claim is to have this one. */
+/* The answer is in the cache, or an event will follow, so the volume need not be held any longer. If the
+ * write failed, the volume is offered to another claim when this one is deleted or takes another volume. */
 static void on_reserved(const struct sync_request *request, enum api_outcome outcome,
                         const struct client_answer *a)
 {
@@ -54,7 +54,7 @@ static enum api_decision decide_reserve(void *ctx, const struct object *now, str
     struct merge_patch p;
 
     merge_patch_begin(&p, body, MUTANT("binder-writes-without-version") ? NULL : now);
-    /* A volume that somebody kept for the claim was not chosen by us. */
+    /* If a user reserved the volume for the claim, the annotation is not set. */
     if (!volume_is_for(volume_of(now), c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
@@ -69,18 +69,18 @@ static void reserve_volume(struct sync *s, const struct volume *v, const struct 
     struct binder *b = s->ctx;
 
     if (sync_await_writer(s, &v->obj)) {
-        /* Its own until then, where it is nobody else's: of all claims that it is the best match of, one
-         * waits for it. */
+        /* Holds the volume for this claim until that write has ended, unless another claim holds it: of all
+         * claims whose best match it is, one waits for it. */
         if (!MUTANT("binder-shares-busy-volumes"))
             (void)binder_assume(b, claim_key(str_of(s->key)), v->obj.name, c->obj.uid);
         return;
     }
     if (volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
-        sync_fail(s); /* held: a claim that waited for the last write of it is in the queue */
+        sync_fail(s); /* held for a claim that waited for the last write of the volume; it is in the queue */
         return;
     }
     if (!binder_patch(s, &v->obj, NULL, decide_reserve, c, API_STEP_CLAIM_REF, on_reserved, NULL))
-        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
+        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* not sent */
 }
 
 /* --- W3 --- */
@@ -131,12 +131,12 @@ static void on_bound(const struct sync_request *request, enum api_outcome outcom
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
     binder_metrics_end(b->metrics, LONG_PROVISION, str_of(request->sync->key));
-    if (b->o.part.server.is_berth) /* no other server's binder tells that */
+    if (b->o.part.server.is_berth) /* the stock binder records no such event */
         recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);
 }
 
-/* --- All of it --- */
+/* --- All steps --- */
 
 void bind_steps(struct sync *s, const struct volume *v, const struct claim *c)
 {
@@ -149,7 +149,8 @@ void bind_steps(struct sync *s, const struct volume *v, const struct claim *c)
     }
     if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED) {
         s->rest = volume_rest_names[VOLUME_REST_RELEASED];
-        binder_add_volume(s->ctx, v->obj.name); /* asks the server before it undoes that */
+        binder_add_volume(
+            s->ctx, v->obj.name); /* its sync reads the claim from the server before it changes the phase */
     } else if (v->phase != VOLUME_BOUND) {
         (void)set_volume_phase(s, v, VOLUME_BOUND, "", NULL, NULL);
     }
@@ -165,7 +166,7 @@ enum sync_result bind_pair(struct sync *s, const struct volume *v, const struct 
     return sync_end(s);
 }
 
-/* --- Undoing --- */
+/* --- Unbinding --- */
 
 enum api_decision decide_unbind(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
@@ -191,6 +192,6 @@ enum api_decision decide_unbind(void *ctx, const struct object *now, struct buf 
 
 void unbind_volume(struct sync *s, const struct volume *v)
 {
-    /* The next sync: Available. */
+    /* The next sync makes it Available. */
     (void)binder_patch(s, &v->obj, NULL, decide_unbind, NULL, API_STEP_UNBIND, NULL, NULL);
 }

@@ -1,3 +1,9 @@
+/* Metrics of the binder: durations and errors of provisioning and deleting, bind and match times, and gauges
+ * of volumes and claims.
+ *
+ * The start time of a running operation is kept by the key of its object, because an operation spans several
+ * tries. An operation that cannot be recorded for lack of memory is not counted. All functions accept NULL
+ * for "no metrics". */
 #include "controllers/binder/binder_metrics.h"
 
 #include <stdio.h>
@@ -165,7 +171,7 @@ struct binder_metrics *binder_metrics_free(struct binder_metrics *m)
     if (!m)
         return NULL;
     if (m->pending)
-        metric_set_reader(m->pending, NULL, NULL); /* the registry stays */
+        metric_set_reader(m->pending, NULL, NULL); /* the registry outlives the binder */
     for (int i = 0; i < LONG_COUNT; i++) {
         for (size_t at = 0; (running = map_next(&m->running[i], &at, NULL));)
             free(running);
@@ -209,7 +215,7 @@ void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed)
 
 /* --- Objects ---
  *
- * Counted as they come and go: a scrape that looked at 200,000 of them would hold up the loop. */
+ * Counted with each change: a scrape that walks over 200,000 objects would block the loop. */
 
 static const char *driver_of(const struct volume *v)
 {
@@ -219,7 +225,7 @@ static const char *driver_of(const struct volume *v)
 static void count_volume(struct binder_metrics *m, const struct volume *v, double by)
 {
     enum objects phase = v->phase == VOLUME_BOUND ? OBJECTS_VOLUMES_BOUND : OBJECTS_VOLUMES_UNBOUND;
-    const char *plugin = NULL; /* the first that serves the source: "multiple plugins" would say less */
+    const char *plugin = NULL; /* the first plugin that supports the source */
     char csi[METRIC_LABELS_BYTES_MAX];
 
     for (const struct volume_plugin *const *p = m->binder->o.plugins; *p && !plugin; p++)
@@ -287,7 +293,7 @@ void binder_metrics_begin(struct binder_metrics *m, enum long_operation op, stru
         return;
     running = calloc(1, sizeof *running + key.len + 1 + strlen(plugin) + 1);
     if (!running)
-        return; /* a number less */
+        return; /* not counted */
     memcpy(running->key, key.s, key.len);
     name = running->key + key.len + 1;
     memcpy(name, plugin, strlen(plugin));

@@ -1,8 +1,8 @@
-/* A claim that no volume fits: who makes it one.
+/* Provisions a volume for a claim that no volume matches.
  *
- * Somebody outside is asked by annotations and creates the volume himself. A plugin of ours makes the storage
- * in an operation; then the volume is saved, and when that cannot be done the storage is removed again.
- * Either way binding follows when the volume appears. */
+ * An external provisioner is requested by annotations and creates the PersistentVolume itself. A built-in
+ * plugin creates the storage in an operation; then the PersistentVolume is created, and if that fails the
+ * storage is deleted again. In both cases binding follows when the volume appears in the cache. */
 #include "controllers/binder/ops.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const struct storage_class *class_of(const struct binder_op *op)
     return (const struct storage_class *)(const void *)op->class;
 }
 
-/* --- The annotation that says who is to provision --- */
+/* --- The provisioner annotation --- */
 
 static void on_provisioner_set(const struct sync_request *request, enum api_outcome outcome,
                                const struct client_answer *a)
@@ -53,7 +53,7 @@ static enum api_decision decide_provisioner(void *ctx, const struct object *now,
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* True when a write was begun: the next sync goes on. */
+/* True if a write was started: the next sync continues. */
 static bool set_provisioner(struct sync *s, const struct claim *c, const char *name, bool is_external)
 {
     if (object_annotation_is(&c->obj, ANN_PROVISIONER, name))
@@ -63,7 +63,7 @@ static bool set_provisioner(struct sync *s, const struct claim *c, const char *n
     return true;
 }
 
-/* --- Somebody outside --- */
+/* --- External provisioners --- */
 
 static void provision_externally(struct sync *s, const struct claim *c, const char *name)
 {
@@ -81,7 +81,7 @@ static void provision_externally(struct sync *s, const struct claim *c, const ch
         name);
 }
 
-/* --- A plugin of ours --- */
+/* --- Built-in plugins --- */
 
 static struct str claim_key_of(const struct binder_op *op, char to[static CLAIM_KEY_BYTES_MAX])
 {
@@ -97,14 +97,14 @@ static void op_failed(struct binder_op *op, int r, const struct error *err)
     op_end(op, r, err);
 }
 
-/* The words go to the claim, and the operation ends with them. */
+/* Records the error as an event of the claim and ends the operation with it. */
 static void op_refused(struct binder_op *op, const struct error *err)
 {
     recorder_event(op->binder->recorder, op->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
     op_failed(op, -(int)err->code, err);
 }
 
-/* What the binder has to say of the volume: name, owner, class, policy, marks. */
+/* The binder's part of the volume: name, class, reclaim policy, claimRef, annotations, finalizer. */
 static void write_marks(const struct binder_op *op, struct buf *out)
 {
     const struct claim *c = claim_of(op->about);
@@ -128,7 +128,7 @@ static void write_marks(const struct binder_op *op, struct buf *out)
     json_out_end_object(out);
 }
 
-/* That over what the plugin said. */
+/* Merges that into the plugin's part. */
 static int write_volume(struct binder_op *op, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf marks = BUF_INIT(BINDER_BODY_BYTES_MAX);
@@ -151,7 +151,7 @@ static void on_cleanup_retry(void *ctx)
     clean_up(ctx);
 }
 
-/* No failure of the operation: the claim's next sync begins another at once. */
+/* Ends the operation as successful, so that the claim's next sync starts another one without delay. */
 static void restart_provisioning(struct binder_op *op)
 {
     op_again(op);
@@ -191,7 +191,7 @@ static void clean_up(struct binder_op *op)
     op_remove_storage(op);
 }
 
-/* The volume is not there, and will not be. */
+/* The volume does not exist and will not be created: deletes its storage. */
 static void start_cleanup(struct binder_op *op)
 {
     const struct volume_plugin *deleter;
@@ -202,7 +202,7 @@ static void start_cleanup(struct binder_op *op)
     recorder_event(op->binder->recorder, op->about, EVENT_WARNING, "ProvisioningFailed",
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
                    op->failure.msg);
-    /* The deleter wants to see the volume that never was. */
+    /* The deleter needs the PersistentVolume, which was never created. */
     if (plugins_by_name(op->binder->o.plugins, op->plugin->name, &deleter, &err) < 0 ||
         plugin_require(deleter->remove, "deletable", &err) < 0 ||
         object_decode(kind_info(KIND_VOLUME), buf_str(&op->body), &op->binder->doc, &op->fresh, &err) < 0) {
@@ -213,7 +213,7 @@ static void start_cleanup(struct binder_op *op)
     clean_up(op);
 }
 
-/* --- Saving --- */
+/* --- Creating the PersistentVolume --- */
 
 static void save_volume(void *ctx);
 
@@ -233,8 +233,8 @@ static void delay_then(struct binder_op *op, void (*next)(void *ctx))
 
 static void verify_before_delete(void *ctx);
 
-/* One of the failures may have been an answer that was lost: then the volume is there, perhaps bound and in
- * use by now, and its storage must stay. Without knowing, nothing is removed. */
+/* A failed create may have taken effect without an answer: then the volume exists, may be bound and in use,
+ * and its storage must stay. As long as that is unknown, nothing is deleted. */
 static void on_verified(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *op = ctx;
@@ -283,7 +283,7 @@ static void save_volume(void *ctx)
     api_write_start(&op->write, &w);
 }
 
-/* --- Making --- */
+/* --- Creating the storage --- */
 
 static void on_node_released(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
@@ -296,7 +296,7 @@ static void on_node_released(void *ctx, enum api_outcome outcome, const struct c
     op_failed(op, -ERR_UNAVAILABLE, &err);
 }
 
-/* The scheduler is to choose another node: this one could not be served. */
+/* Removes the selected node from the claim, so that the scheduler selects another. */
 static void release_node(struct binder_op *op, const struct error *why)
 {
     const struct claim *c = binder_claim(op->binder, op->about->ns, op->about->name);
@@ -331,7 +331,7 @@ static void on_made(struct plugin_op *work, int r, const struct error *err)
         save_volume(op);
 }
 
-/* What can be said before anything is made. */
+/* Checks that need no storage. */
 static int check_request(const struct binder_op *op, const struct provision_request *q, struct error *err)
 {
     const char *selected = object_annotation(op->about, ANN_SELECTED_NODE);
@@ -367,7 +367,8 @@ static void on_volume_read(void *ctx, enum api_outcome outcome, const struct cli
     struct error err;
 
     if (outcome == API_DONE) {
-        /* Made before. Whoever does not see it yet, or cannot use it, does not ask again at once. */
+        /* Created before. The operation fails, so that a claim that does not see or cannot use the volume is
+         * retried with delay. */
         informer_observe(op->binder->volumes, a->object);
         op_end(op, error_set(&err, ERR_EXISTS, "volume \"%s\" already exists", op->name), &err);
         return;
@@ -401,7 +402,7 @@ static void start_provision(void *ctx, struct pending_operation *pending)
     op_get_volume(op, op->name, on_volume_read);
 }
 
-/* None of our plugins copies data. */
+/* No built-in plugin supports a data source. */
 static void start_refusal(void *ctx, struct pending_operation *pending)
 {
     struct binder_op *op = ctx;
@@ -421,23 +422,23 @@ static void provision_with_plugin(struct sync *s, const struct claim *c, const s
     struct binder_key k = { BINDER_CLAIMS, str_of(s->key) };
 
     binder_metrics_begin(b->metrics, LONG_PROVISION, k.name, plugin->name);
-    if (c->source) /* refused there, before anything is written */
+    if (c->source) /* start_refusal() ends it before anything is written */
         op_start(s, &c->obj, "provision", plugin, start_refusal);
     else if (!set_provisioner(s, c, plugin->name, /* is_external= */ false))
         op_start(s, &c->obj, "provision", plugin, start_provision);
 }
 
-/* --- Who --- */
+/* --- Selecting the provisioner --- */
 
 void provision_claim(struct sync *s, const struct claim *c, const struct claim_decision *d)
 {
     struct binder_key key = { BINDER_CLAIMS, str_of(s->key) };
 
-    if (d->step == CLAIM_STEP_PROVISION_HERE)
+    if (d->step == CLAIM_STEP_PROVISION_BUILTIN)
         provision_with_plugin(s, c, d->plugin);
-    else if (d->step == CLAIM_STEP_PROVISION_OUTSIDE)
+    else if (d->step == CLAIM_STEP_PROVISION_EXTERNAL)
         provision_externally(s, c, d->provisioner);
-    else if (d->step != CLAIM_STEP_PROVISION_NEVER)
+    else if (d->step != CLAIM_STEP_PROVISION_OFF)
         binder_record_event(s->ctx, key, &c->obj, EVENT_WARNING, "ProvisioningFailed", "%s", d->err.msg);
 }
 

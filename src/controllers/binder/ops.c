@@ -1,3 +1,9 @@
+/* Long operations of the binder: their lifecycle, and the steps that provisioning, deleting and recycling
+ * share.
+ *
+ * One operation per claim or volume runs at a time (machinery/pending_operations.h); the key includes the
+ * uid, so that a new object with the same name is independent. Every operation ends in op_end(), which frees
+ * it. Without memory to start one the process exits, because its object would never be processed again. */
 #include "controllers/binder/ops.h"
 
 #include <assert.h>
@@ -6,13 +12,13 @@
 #include "base/die.h"
 #include "plugins/op_job.h"
 
-/* The operation has been told its end. */
+/* The operation has ended. */
 static void on_release(void *ctx)
 {
     struct binder_op *op = ctx;
 
     TAILQ_REMOVE(&op->binder->ops, op, link);
-    plugin_op_drop(&op->work); /* what it has begun it ends by itself */
+    plugin_op_drop(&op->work); /* work that has started continues on the pool */
     timer_disarm(&op->timer);
     api_write_cancel(&op->write);
     (void)object_unref(op->about);
@@ -76,13 +82,13 @@ void op_end(struct binder_op *op, int r, const struct error *err)
     operation_end(op->pending, r, err);
 }
 
-/* False when the volume must not be touched: then work.done is told. */
+/* False if the storage must not be touched: then work.done() gets the error. */
 static bool op_check_guard(struct binder_op *op)
 {
     struct binder *b = op->binder;
     struct error err;
 
-    op->work.guard = host_guard_free(op->work.guard); /* of an earlier try */
+    op->work.guard = host_guard_free(op->work.guard); /* from an earlier try */
     if (reclaim_guard_new(&b->o.reclaim, b->volumes, b->nodes, volume_of(op->fresh), &op->work.guard, &err) ==
         0)
         return true;

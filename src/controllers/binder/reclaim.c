@@ -1,8 +1,8 @@
-/* What becomes of a volume whose claim is gone: kept, emptied for the next, or removed with its storage.
+/* Reclaims a volume whose claim is gone, by its policy: Retain, Delete or Recycle.
  *
- * Before anything is done to the storage the server is asked once more for the volume, and it must still be
- * released: the claim that it names is gone, or has another. What must not be touched in any case, whatever
- * the volume says, is plugins/reclaim_guard.h's to refuse. */
+ * Before the storage is touched the volume and its claim are read from the server, and the volume must still
+ * be released: its claim does not exist or is bound to another volume. plugins/reclaim_guard.h refuses
+ * storage that must never be touched, whatever the volume says. */
 #include "controllers/binder/ops.h"
 
 #include <stdio.h>
@@ -16,10 +16,10 @@
 #include "base/mutant.h"
 #include "controllers/binder/binder_metrics.h"
 
-/* Conflicts that are answered by looking again at once. */
+/* Conflicts that are retried without delay. */
 #define CONFLICTS_MAX 3
 
-/* --- Failed, and why --- */
+/* --- Phase Failed --- */
 
 static void on_failed(const struct sync_request *request, enum api_outcome outcome,
                       const struct client_answer *a)
@@ -31,7 +31,7 @@ static void on_failed(const struct sync_request *request, enum api_outcome outco
         recorder_event(b->recorder, a->object, EVENT_WARNING, reason, "%s", volume_of(a->object)->message);
 }
 
-/* In a sync: an event only when the phase changes. */
+/* From a sync. The event is only recorded if the phase changes. */
 static void fail_volume(struct sync *s, const struct volume *v, const char *reason, const char *message)
 {
     s->rest = volume_rest_names[VOLUME_REST_FAILING];
@@ -67,7 +67,8 @@ static enum api_decision decide_failed(void *ctx, const struct object *now, stru
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* The volume becomes Failed with these words, unless it is; then the operation ends with them. */
+/* Sets phase Failed with this message, unless it is Failed already; then ends the operation with the error.
+ */
 static void op_fail_volume(struct binder_op *op, const char *reason, const struct error *why)
 {
     const struct volume *v = binder_volume(op->binder, op->about->name);
@@ -85,14 +86,14 @@ static void op_fail_volume(struct binder_op *op, const char *reason, const struc
 
 /* --- Deleting --- */
 
-/* The object may stay for a while: others have finalizers too. */
+/* The object may remain for some time, because of other finalizers. */
 static void note_reclaimed(struct binder_op *op)
 {
     const struct volume *v = binder_volume(op->binder, op->about->name);
     struct key_state *s;
 
     if (!v || strcmp(v->obj.uid, op->about->uid) != 0)
-        return; /* gone already, and nothing to be known of it */
+        return; /* already deleted */
     s = binder_state(op->binder, volume_key(op->about->name));
     free(s->reclaimed);
     s->reclaimed = strdup(op->about->uid);
@@ -147,7 +148,7 @@ static void on_finalizer_removed(void *ctx, enum api_outcome outcome, const stru
     struct binder_op *op = ctx;
 
     if (outcome == API_CONFLICT && a->object && ++op->tries <= CONFLICTS_MAX)
-        remove_reclaim_finalizer(op, a->object); /* somebody touched it: no failure */
+        remove_reclaim_finalizer(op, a->object); /* changed by another client: not a failure */
     else if (api_write_succeeded(outcome) || a->r == -ERR_NOT_FOUND)
         delete_object(op);
     else
@@ -165,7 +166,7 @@ static enum api_decision decide_reclaim_finalizer(void *ctx, const struct object
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* The storage is gone: the finalizer that held the volume for it may go. */
+/* The storage is deleted: removes the finalizer that protected it. */
 static void remove_reclaim_finalizer(struct binder_op *op, const struct object *volume)
 {
     if (strcmp(volume->uid, op->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM))
@@ -212,31 +213,32 @@ static void op_not_released(struct binder_op *op)
     struct error err;
 
     (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is no longer released", op->about->name);
-    op_end(op, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
+    op_end(op, -ERR_CONFLICT, &err); /* the cache is up to date at the next try */
 }
 
-/* The last look before the storage goes: the volume as the server has it … */
+/* Last check before the storage is deleted: the volume as the server has it … */
 static void on_volume_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct binder_op *op = ctx;
     const struct volume *v;
 
     if (outcome != API_DONE) {
-        op_end(op, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
+        op_end(op, a->r, &a->error); /* deleted, or unreadable */
         return;
     }
     v = volume_of(a->object);
-    /* Nor when somebody has decided since to keep it. */
+    /* The reclaim policy must not have changed since. */
     if (strcmp(v->obj.uid, op->about->uid) != 0 || v->reclaim != volume_of(op->about)->reclaim ||
         !decide_is_released(v, binder_claim(op->binder, v->claim.ns, v->claim.name))) {
         op_not_released(op);
         return;
     }
     op->fresh = object_ref(a->object);
-    api_read(&op->write, &op->binder->api, KIND_CLAIM, v->claim.ns, v->claim.name, op->go_on, op);
+    api_read(&op->write, &op->binder->api, KIND_CLAIM, v->claim.ns, v->claim.name, op->continue_after_check,
+             op);
 }
 
-/* … and its claim: a cache that is behind is no proof that nobody has it. */
+/* … and its claim: a stale cache does not prove that the claim is gone. */
 static bool check_still_released(struct binder_op *op, const struct client_answer *a)
 {
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
@@ -269,7 +271,7 @@ static void start_delete(void *ctx, struct pending_operation *pending)
     struct binder_op *op = ctx;
 
     op->pending = pending;
-    op->go_on = on_claim_for_delete;
+    op->continue_after_check = on_claim_for_delete;
     if (MUTANT("binder-deletes-without-a-look")) {
         op->fresh = object_ref(op->about);
         on_claim_for_delete(op, API_REFUSED, &(struct client_answer){ 0 });
@@ -278,7 +280,7 @@ static void start_delete(void *ctx, struct pending_operation *pending)
     op_get_volume(op, op->about->name, on_volume_read);
 }
 
-/* Who is said to delete it: a plugin, or whoever its class names. */
+/* The plugin that deletes the volume, or the provisioner of its class, for metrics. */
 static const char *deleter_name(const struct binder *b, const struct volume *v,
                                 const struct volume_plugin *plugin)
 {
@@ -307,7 +309,7 @@ static void reclaim_delete(struct sync *s, const struct volume *v)
     if (plugin)
         op_start(s, &v->obj, "delete", plugin, start_delete);
     else
-        s->rest = volume_rest_names[VOLUME_REST_OUTSIDE];
+        s->rest = volume_rest_names[VOLUME_REST_EXTERNAL];
 }
 
 /* --- Recycling --- */
@@ -324,18 +326,18 @@ static void on_freed(void *ctx, enum api_outcome outcome, const struct client_an
     }
     if (outcome == API_DONE && a->object)
         recorder_event(op->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
-    op_end(op, a->r, &a->error); /* what could not be saved is emptied again */
+    op_end(op, a->r, &a->error); /* if the write failed, the volume is recycled again */
 }
 
-/* Nobody's again, or kept for the next claim of that name when somebody wanted it so; still as it was when it
- * was emptied, but for what others wrote. */
+/* Removes claimRef, or only its uid if a user reserved the volume for the claim's name. The claim must be the
+ * same as before the recycling. */
 static void free_volume(struct binder_op *op, const struct object *volume)
 {
     const struct volume *v = volume_of(volume);
 
     if (strcmp(volume->uid, op->about->uid) != 0 || !v->claim.is_set ||
         strcmp(v->claim.uid, volume_of(op->fresh)->claim.uid) != 0)
-        op_end(op, 0, NULL); /* another story: the next sync reads it */
+        op_end(op, 0, NULL); /* changed meanwhile: the next sync decides */
     else
         op_patch(op, volume, NULL, decide_unbind, on_freed);
 }
@@ -354,8 +356,8 @@ static void on_recycled(struct plugin_op *work, int r, const struct error *err)
     free_volume(op, op->fresh);
 }
 
-/* Pods that use the name of the claim, as "ns/a,ns/b"; "" when there is none, or a new claim has the name:
- * then they use that one's volume. */
+/* Running pods that use a claim of that name, as "ns/a,ns/b". "" if there are none, or if a new claim has the
+ * name: then they use its volume. */
 static void users_of(const struct binder *b, const struct volume *v, struct buf *out)
 {
     struct informer_cursor at;
@@ -395,7 +397,7 @@ static void start_recycle(void *ctx, struct pending_operation *pending)
     struct binder_op *op = ctx;
 
     op->pending = pending;
-    op->go_on = on_claim_for_recycle;
+    op->continue_after_check = on_claim_for_recycle;
     op_get_volume(op, op->about->name, on_volume_read);
 }
 
@@ -413,14 +415,14 @@ static void reclaim_recycle(struct sync *s, const struct volume *v)
         op_start(s, &v->obj, "recycle", plugin, start_recycle);
 }
 
-/* --- All of it --- */
+/* --- By policy --- */
 
 void reclaim_volume(struct sync *s, const struct volume *v)
 {
     const char *driver = object_annotation(&v->obj, ANN_MIGRATED_TO);
 
     if (driver && driver[0]) {
-        s->rest = volume_rest_names[VOLUME_REST_OUTSIDE];
+        s->rest = volume_rest_names[VOLUME_REST_EXTERNAL];
         return;
     }
     switch ((enum reclaim_policy)v->reclaim) {

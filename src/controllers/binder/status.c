@@ -1,4 +1,4 @@
-/* The writers of status: what differs is written, and nothing when nothing does. */
+/* Writes phases and status of volumes and claims: only what differs, and nothing if all is equal. */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
@@ -103,7 +103,7 @@ static void put_modes(struct buf *out, const struct claim_and_volume *pair)
         json_out_null(out, NULL);
 }
 
-/* The volume's whole map; of what the claim had besides nothing stays. */
+/* The whole capacity of the volume; other members of the claim's capacity are removed. */
 static void put_capacity_map(struct buf *out, const struct claim_and_volume *pair)
 {
     json_ref map = json_get(pair->d, pair->volume_spec, "capacity");
@@ -123,7 +123,7 @@ static void put_capacity_map(struct buf *out, const struct claim_and_volume *pai
     json_out_end_object(out);
 }
 
-/* A resize under way keeps the size from before; else what the volume has. */
+/* During a resize the claim keeps the size from before; otherwise it gets the size of the volume. */
 static int put_capacity(struct buf *out, const struct claim_and_volume *pair, const struct claim *c,
                         const struct volume *v, struct error *err)
 {
@@ -203,9 +203,9 @@ static enum api_decision decide_claim_status(void *ctx, const struct object *now
     return differs ? api_decision_of(merge_patch_end(&p, err)) : API_AS_IT_IS;
 }
 
-/* Of most claims at most times, and nothing has to be parsed for it. Of a claim that stays in its phase only
- * the modes follow the volume's; one without a volume has none of these. Texts that differ may still mean the
- * same; equal ones do. */
+/* True if nothing has to be written; needs no parsing, and applies to most claims at most times. A claim that
+ * stays in its phase only follows the access modes of the volume; a claim without a volume has none of these
+ * fields. Equal texts mean equal values; different texts may still mean the same. */
 static bool is_written(const struct claim *c, enum claim_phase phase, const struct volume *v)
 {
     struct str text = c->obj.text, modes = json_peek(text, "status", "accessModes");

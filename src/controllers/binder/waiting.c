@@ -1,3 +1,8 @@
+/* Claims that wait for a volume: a hash map by key, an ordered map by key, and buckets of claims that the
+ * same volumes can serve, each ordered by requested size.
+ *
+ * A claim leaves its bucket when it is woken, and returns with the next waiting_put(). Without memory the
+ * process exits, because a forgotten claim would wait forever. */
 #include "controllers/binder/waiting.h"
 
 #include <assert.h>
@@ -16,8 +21,7 @@ struct waiter {
     char *key;
 };
 
-/* Those that agree in class, volume mode, attributes class, and in whether node affinity keeps a volume from
- * them. */
+/* Claims with the same class, volume mode and attributes class, and the same value of `wants`. */
 struct bucket_of_claims {
     struct omap by_request;
     char *key;
@@ -51,19 +55,19 @@ static char *bucket_key(const char *class, unsigned mode, const char *attributes
 
 static int cmp_request(void *ctx, const void *a, const void *b)
 {
-    const struct waiter *waiter = a, *y = b;
-    int r = quantity_cmp(&waiter->claim->request, &y->claim->request);
+    const struct waiter *left = a, *right = b;
+    int r = quantity_cmp(&left->claim->request, &right->claim->request);
 
     (void)ctx;
-    return r ? r : strcmp(waiter->key, y->key);
+    return r ? r : strcmp(left->key, right->key);
 }
 
 static int cmp_key(void *ctx, const void *a, const void *b)
 {
-    const struct waiter *waiter = a, *y = b;
+    const struct waiter *left = a, *right = b;
 
     (void)ctx;
-    return strcmp(waiter->key, y->key);
+    return strcmp(left->key, right->key);
 }
 
 int waiting_new(struct hash_seed seed, struct waiting_claims **ret, struct error *err)
@@ -84,7 +88,7 @@ static uint64_t request_rank(const struct waiter *waiter)
     return quantity_rank(&waiter->claim->request);
 }
 
-/* No volume wakes it any more. */
+/* From now on no volume wakes it. */
 static void waiter_leave_bucket(struct waiting_claims *w, struct waiter *waiter)
 {
     struct bucket_of_claims *k = TAKE(waiter->bucket);
@@ -180,7 +184,7 @@ size_t waiting_count(const struct waiting_claims *w)
     return w->waiters.count;
 }
 
-/* The last that asks for no more than this, or none. */
+/* The claim with the largest request up to this size; NULL: none. */
 static struct waiter *last_within(const struct bucket_of_claims *k, const struct quantity *size,
                                   struct omap_cursor *at)
 {
