@@ -1,8 +1,8 @@
-/* A claim that is to get a volume: storage made on the pool, then the volume saved.
+/* Provisions a volume for a claim: creates the storage on the pool, then the PersistentVolume.
  *
- * The name of the volume follows from the claim's uid, so two tries make one volume, and a volume of that
- * name that is there already is ours. When the volume cannot be saved the storage is removed again, but not
- * before the server has said that the volume is not there. */
+ * The volume's name is derived from the claim's uid, so that repeated tries create one volume, and an
+ * existing volume of that name is ours. If the PersistentVolume cannot be created the storage is deleted
+ * again, but only after the server has confirmed that the volume does not exist. */
 #include "controllers/provisioner/provisioner_int.h"
 
 #include <assert.h>
@@ -17,7 +17,7 @@
 #include "machinery/merge_patch.h"
 
 #define SAVES_MAX 5
-#define SAVE_PAUSE_NS (10 * NS_PER_S) /* doubled from one to the next */
+#define SAVE_PAUSE_NS (10 * NS_PER_S) /* doubled after each try */
 
 static const struct storage_class *class_of(const struct object *o)
 {
@@ -25,7 +25,7 @@ static const struct storage_class *class_of(const struct object *o)
     return (const struct storage_class *)(const void *)o;
 }
 
-/* --- Claims whose provision may be going on --- */
+/* --- Claims whose provisioning may be in progress --- */
 
 struct in_progress *provisioner_in_progress(const struct provisioner *p, struct str key)
 {
@@ -62,7 +62,7 @@ static void keep_in_progress(struct provisioner_op *op)
     LIST_INSERT_HEAD(&op->provisioner->in_progress, i, link);
 }
 
-/* It is known how it ended. */
+/* The result is known. */
 static void leave_progress(struct provisioner_op *op)
 {
     struct in_progress *i = provisioner_in_progress(op->provisioner, str_of(op->key));
@@ -72,7 +72,7 @@ static void leave_progress(struct provisioner_op *op)
     LIST_REMOVE(i, link);
     (void)object_unref(i->claim);
     free(i);
-    /* Another claim may have its name by now. */
+    /* Another claim may have the same name by now. */
     controller_add(op->queue, str_of(op->key));
 }
 
@@ -164,12 +164,12 @@ static void on_node_released(void *ctx, enum api_outcome outcome, const struct c
     struct provisioner_op *op = ctx;
 
     if (outcome == API_DONE || a->r == -ERR_NOT_FOUND)
-        provisioner_op_end(op); /* the scheduler's next choice brings it back */
+        provisioner_op_end(op); /* requeued when the scheduler selects another node */
     else
         op_failed(op, &a->error);
 }
 
-/* The scheduler is to choose another node. */
+/* Removes the selected node from the claim, so that the scheduler selects another. */
 static void release_node(struct provisioner_op *op, const struct error *why)
 {
     const struct object *c = informer_get_key(op->provisioner->claims_cache, str_of(op->key));
@@ -188,7 +188,7 @@ static void release_node(struct provisioner_op *op, const struct error *why)
         api_write_start(&op->write, &w);
 }
 
-/* Another try will fare no better. */
+/* A retry would fail in the same way: the next try is after PROVISIONER_SLOW_NS. */
 static void fail_for_good(struct provisioner_op *op, const struct error *why)
 {
     struct error err;
@@ -227,7 +227,7 @@ static void fail_provision(struct provisioner_op *op, enum provision_state state
         op_failed(op, &err);
 }
 
-/* --- Saving --- */
+/* --- Creating the PersistentVolume --- */
 
 static void save_volume(void *ctx);
 static void verify_before_delete(void *ctx);
@@ -254,7 +254,7 @@ static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *e
     op_failed(op, &op->failure);
 }
 
-/* The volume is not there, and will not be: its storage goes. */
+/* The volume does not exist and will not be created: deletes its storage. */
 static void clean_up(struct provisioner_op *op)
 {
     _cleanup_(object_unref_p) struct object *volume = NULL;
@@ -272,7 +272,7 @@ static void clean_up(struct provisioner_op *op)
         provisioner_begin_removal(op, volume, on_cleaned_up);
 }
 
-/* One of the failures may have been a lost answer: without knowing, nothing is removed. */
+/* A failed create may have taken effect without an answer: as long as that is unknown, nothing is deleted. */
 static void on_verified(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *op = ctx;
@@ -328,7 +328,7 @@ static void save_volume(void *ctx)
     api_write_start(&op->write, &w);
 }
 
-/* --- Making --- */
+/* --- Creating the storage --- */
 
 static void on_provisioned(void *ctx, struct job *j, int r, const struct error *err)
 {
@@ -370,7 +370,7 @@ static void start_provision(struct provisioner_op *op)
     job_begin(&w->job, p->o.pool, on_provisioned, op);
 }
 
-/* A cache may be behind: a claim that has gone, or has a volume, gets no other storage. */
+/* The cache may be stale: no storage is created for a claim that was deleted or has a volume. */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *op = ctx;
@@ -379,12 +379,12 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
     if (!o && a->r != -ERR_NOT_FOUND)
         op_failed(op, &a->error);
     else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
-        provisioner_op_end(op); /* the cache will tell */
+        provisioner_op_end(op); /* the cache will be updated */
     else
         start_provision(op);
 }
 
-/* The node that was selected, if one was. */
+/* Finds the selected node, if there is one. */
 static bool find_node(struct provisioner_op *op, struct error *err)
 {
     const char *selected = object_annotation(op->about, ANN_SELECTED_NODE);
@@ -401,7 +401,7 @@ static bool find_node(struct provisioner_op *op, struct error *err)
     return true;
 }
 
-/* A claim that waits for its first pod has none before the scheduler has chosen a node. */
+/* A claim of a class with WaitForFirstConsumer is provisioned after the scheduler has selected a node. */
 static bool should_provision(const struct provisioner *p, const struct claim *c)
 {
     const char *by = object_annotation(&c->obj, ANN_PROVISIONER);
@@ -422,7 +422,7 @@ static void op_begin(struct provisioner_op *op)
     struct error err;
 
     (void)snprintf(op->name, sizeof op->name, "pvc-%s", op->about->uid);
-    if (informer_get(p->volumes_cache, "", op->name)) { /* made before: the binder's turn */
+    if (informer_get(p->volumes_cache, "", op->name)) { /* already created: the binder continues */
         leave_progress(op);
         provisioner_op_end(op);
     } else if (!class) {
@@ -435,7 +435,7 @@ static void op_begin(struct provisioner_op *op)
         leave_progress(op);
         provisioner_op_end(op);
     } else if (c->source && !is_in_progress(op)) {
-        /* No provisioner of this process copies data: the claim would get an empty volume. */
+        /* No provisioner of this process supports a data source: the volume would be empty. */
         (void)error_set(
             &err, ERR_INVALID,
             "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
@@ -459,7 +459,7 @@ enum sync_result provisioner_sync_claim(void *ctx, struct str key)
     const struct object *o = informer_get_key(p->claims_cache, key);
 
     if (i && (!o || strcmp(o->uid, i->claim->uid) != 0))
-        o = i->claim; /* it went meanwhile; what was begun for it is brought to an end */
+        o = i->claim; /* the claim was deleted meanwhile: the operation in progress is completed */
     else if (!o || (o->is_deleting && !i) || !should_provision(p, claim_of(o)))
         return SYNC_DONE;
     op_begin(provisioner_op_new(p, p->claims, key, o));

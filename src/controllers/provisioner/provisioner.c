@@ -1,3 +1,9 @@
+/* The parts of a provisioner that claims and volumes share: operations, queues and lifecycle.
+ *
+ * Each key has at most one operation, which owns it until one of the three functions that end it: done,
+ * failed (retried with delay, after PROVISIONER_FAILURES_MAX failures at the next resync), or slow. At most
+ * WORKERS keys per queue are in process. Without memory for an operation the process exits, because its
+ * object would never be processed again. */
 #include "controllers/provisioner/provisioner.h"
 
 #include <assert.h>
@@ -30,7 +36,7 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
             "again");
     op->provisioner = p;
     op->queue = queue;
-    memcpy(op->key, key.s, key.len); /* no string: nothing ends it */
+    memcpy(op->key, key.s, key.len); /* not a string; calloc() has added the NUL */
     op->about = object_ref(about);
     op->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     LIST_INSERT_HEAD(&p->ops, op, link);
@@ -76,9 +82,9 @@ void provisioner_op_end_slowly(struct provisioner_op *op)
     op_free(op);
 }
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
-/* What waits for its next try keeps its delay, whatever is written meanwhile. */
+/* A key that waits for its retry keeps its delay, whatever changes meanwhile. */
 static void enqueue_object(struct controller *c, const struct object *o)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
@@ -97,7 +103,7 @@ static void on_claim(void *ctx, const struct object *o)
         enqueue_object(p->claims, o);
 }
 
-/* Another of the same name begins without its failures. */
+/* A new claim with the same name starts without its failures. */
 static void on_claim_gone(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;

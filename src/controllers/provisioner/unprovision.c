@@ -1,5 +1,5 @@
-/* A volume whose claim is gone, and that this provisioner made: its storage goes on the pool, then the
- * object. */
+/* Deletes a released volume of this provisioner: first its storage on the pool, then the object. Both the
+ * volume and its claim are read from the server before. */
 #include "controllers/provisioner/provisioner_int.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ struct removal_work {
     const void *ctx;
     struct object *volume, *class;
     struct host_guard *guard;
-    struct error refusal; /* why nothing may be removed; ERR_NONE: it may */
+    struct error refusal; /* why nothing may be deleted; ERR_NONE: it may */
 };
 
 static int removal_run(struct job *j, struct error *err)
@@ -63,7 +63,7 @@ void provisioner_begin_removal(struct provisioner_op *op, const struct object *v
     w->job.about = volume->name;
     w->class = k ? object_ref(k) : NULL;
     (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
-                            &w->refusal); /* told by the job */
+                            &w->refusal); /* the job reports it */
     op->job = &w->job;
     job_begin(&w->job, p->o.pool, done, op);
 }
@@ -115,7 +115,7 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
     }
 }
 
-/* The last look (plugins/reclaim_guard.h): the claim … */
+/* The last checks (plugins/reclaim_guard.h): the claim … */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *op = ctx;
@@ -128,7 +128,7 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
     else if (provisioner_may_delete(op->provisioner, v))
         provisioner_begin_removal(op, op->fresh, on_removed);
     else
-        provisioner_op_end(op); /* not ours any more */
+        provisioner_op_end(op); /* no longer ours */
 }
 
 /* … after the volume. */
