@@ -1,12 +1,12 @@
-/* One expansion, step by step:
+/* The steps of an expansion:
  *
  *   read the volume from the server; decide; then, for a size,
- *   (a) the claim says what is begun      written first: who goes on aims at the same size
- *   (b) the plugin expands
- *   (c) the volume says its size          with the size before, while the node is not done
- *   (d) the claim says that it is done, or that it is the node's turn
+ *   (a) claim: expansion in progress, target size     first, so that a retry uses the same size
+ *   (b) the plugin expands the storage
+ *   (c) volume: new size                              and the size from before, until the node has finished
+ *   (d) claim: done, or waiting for the node
  *
- * Every step can be the last one; the next sync goes on from what is written. */
+ * Every step may be the last one before a crash; the next sync continues from what was written. */
 #include "controllers/expand/expand_int.h"
 
 #include <stdlib.h>
@@ -22,13 +22,13 @@
 struct claim_expansion {
     TAILQ_ENTRY(claim_expansion) link;
     struct expand *owner;
-    struct object *claim;               /* as read or answered last */
-    struct object *volume;              /* the same; NULL before it was read */
-    const struct volume_plugin *plugin; /* a reference; NULL before it was looked for, or where none is */
-    struct job *job;                    /* the plugin's work; NULL for none */
+    struct object *claim;               /* as last read or answered */
+    struct object *volume;              /* likewise; NULL before it was read */
+    const struct volume_plugin *plugin; /* a reference; NULL: not searched yet, or none */
+    struct job *job;                    /* call of the plugin; NULL: none */
     uint64_t started_ns;
-    struct quantity before; /* what the claim has */
-    struct quantity size;   /* what the volume has, once the plugin is done */
+    struct quantity before; /* size of the claim */
+    struct quantity size;   /* target; after the call of the plugin, the size of the volume */
     struct api_write write;
     size_t key_len;
     char key[];
@@ -60,7 +60,7 @@ static void expansion_fail(struct claim_expansion *expansion, const struct error
     expansion_end(expansion, SYNC_AGAIN);
 }
 
-/* What went wrong is the claim's owner's to know. */
+/* The error is also recorded as an event of the claim. */
 static void expansion_fail_with_event(struct claim_expansion *expansion, const struct error *err)
 {
     recorder_event(expansion->owner->recorder, expansion->claim, EVENT_WARNING, "VolumeResizeFailed", "%s",
@@ -75,7 +75,7 @@ static struct timestamp now_of(const struct claim_expansion *expansion)
 
 /* --- Writing --- */
 
-/* Of the claim's status, the claim or the volume. */
+/* Patches the claim's status, the claim or the volume. */
 static void patch_object(struct claim_expansion *expansion, const struct object *o, const char *subresource,
                          api_decide_fn *decide, api_done_fn *done)
 {
@@ -93,8 +93,8 @@ static void patch_object(struct claim_expansion *expansion, const struct object 
     api_write_start(&expansion->write, &w);
 }
 
-/* True when all is as it should be, and the answer is what is known now. Else the sync is over: overtaken by
- * another writer it begins anew. */
+/* True if the write succeeded; the answer is stored as the current object. Otherwise the sync has ended;
+ * after a conflict it starts again. */
 static bool store_answer(struct claim_expansion *expansion, enum api_outcome outcome,
                          const struct client_answer *a)
 {
@@ -180,7 +180,7 @@ static void on_size_written(void *ctx, enum api_outcome outcome, const struct cl
         write_done(expansion);
 }
 
-/* A volume never says less than it did. */
+/* The capacity of a volume is never decreased. */
 static enum api_decision decide_size(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     const struct claim_expansion *expansion = ctx;
@@ -196,14 +196,14 @@ static enum api_decision decide_size(void *ctx, const struct object *now, struct
 
 /* --- (b) --- */
 
-/* What the worker sees. */
+/* The data of the worker. */
 struct plugin_expand {
     struct job job;
-    const struct volume_plugin *plugin; /* a reference, */
-    struct object *volume;              /* another */
+    const struct volume_plugin *plugin; /* a reference */
+    struct object *volume;              /* a reference */
     struct volume_env env;
     struct expand_request request;
-    uint64_t bytes; /* what the volume has now */
+    uint64_t bytes; /* size of the volume after the call */
 };
 
 static int plugin_expand_run(struct job *j, struct error *err)
@@ -222,13 +222,13 @@ static void plugin_expand_free(struct job *j)
     free(w);
 }
 
-/* The size as it was asked for where the plugin gave exactly that: its unit stays. */
+/* If the plugin provided exactly the requested size, its original notation is kept. */
 static void on_expanded(void *ctx, struct job *j, int r, const struct error *err)
 {
     const struct plugin_expand *w = CONTAINER_OF(j, struct plugin_expand, job);
     struct claim_expansion *expansion = ctx;
     uint64_t took_ns = loop_now_ns(expansion->owner->loop) - expansion->started_ns;
-    struct error told;
+    struct error failure;
 
     expansion->job = NULL;
     if (expansion->owner->seconds)
@@ -236,9 +236,9 @@ static void on_expanded(void *ctx, struct job *j, int r, const struct error *err
                                  r < 0 ? PART_FAILURE : PART_SUCCESS, "false"),
                        (double)took_ns / (double)NS_PER_S);
     if (r < 0) {
-        (void)error_set(&told, err->code, "error expanding volume \"%s\" of plugin \"%s\": %s",
+        (void)error_set(&failure, err->code, "error expanding volume \"%s\" of plugin \"%s\": %s",
                         expansion->key, expansion->plugin->name, err->msg);
-        expansion_fail_with_event(expansion, &told);
+        expansion_fail_with_event(expansion, &failure);
         return;
     }
     if (w->bytes != w->request.new_bytes)
@@ -246,7 +246,7 @@ static void on_expanded(void *ctx, struct job *j, int r, const struct error *err
     patch_object(expansion, expansion->volume, NULL, decide_size, on_size_written);
 }
 
-/* Without a limit: plugins have their own. */
+/* Without a time limit: plugins have their own. */
 static void run_plugin(struct claim_expansion *expansion)
 {
     static const struct job_type type = { "volume expansion", plugin_expand_run, plugin_expand_free };
@@ -296,7 +296,7 @@ static enum api_decision decide_begun(void *ctx, const struct object *now, struc
         expand_write_begun(c, expansion->plugin->name, &expansion->size, now_of(expansion), body, err));
 }
 
-/* --- What the volume says --- */
+/* --- The decision --- */
 
 static enum api_decision decide_resizer(void *ctx, const struct object *now, struct buf *body,
                                         struct error *err)
@@ -382,7 +382,7 @@ static void on_volume(void *ctx, enum api_outcome outcome, const struct client_a
     start_plan(expansion);
 }
 
-/* Most claims have what they ask for: the caches say so, and the server is not asked. */
+/* Most claims have the requested size: the caches show that without a request. */
 static bool is_quiet(const struct expand *e, const struct claim *c)
 {
     const struct object *volume = informer_get(e->volumes, "", c->volume_name);
