@@ -27,7 +27,7 @@ struct event_delivery {
     struct arena arena;
     struct event_request request; /* texts in the arena */
     bool is_patch;
-    bool may_be_there; /* an unanswered try may have created it */
+    bool may_exist; /* an unanswered try may have created it */
     unsigned tries;
 };
 
@@ -161,17 +161,17 @@ static void delivery_on_done(void *ctx, const struct client_answer *a)
     if (a->r == 0) {
         delivery_end(d, d->is_patch ? EVENT_PATCHED : EVENT_CREATED);
     } else if (may_try_again(d, a)) {
-        d->may_be_there |= !d->is_patch && a->may_have_happened;
+        d->may_exist |= !d->is_patch && a->may_have_happened;
         delivery_enter_waiting(d, a);
     } else {
-        bool is_there = a->error.code == ERR_EXISTS;
+        bool exists = a->error.code == ERR_EXISTS;
         /* Not worth an error: the event exists, its namespace is being deleted, or writes are blocked. */
-        bool is_quiet = is_there || a->error.code == ERR_CANCELLED || client_is_terminating(a);
+        bool is_quiet = exists || a->error.code == ERR_CANCELLED || client_is_terminating(a);
 
         LOG_AT(is_quiet ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, "event not written, giving up",
                LOG_STR("namespace", d->request.ns), LOG_STR("event", d->request.name),
                LOG_UINT("tries", d->tries), LOG_ERR(&a->error), LOG_END);
-        delivery_end(d, is_there && d->may_be_there ? EVENT_CREATED : EVENT_FAILED);
+        delivery_end(d, exists && d->may_exist ? EVENT_CREATED : EVENT_FAILED);
     }
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/die.h"
-#include "plugins/op_job.h"
+#include "plugins/plugin_job.h"
 
 /* The operation has ended. */
 static void on_release(void *ctx)

@@ -99,7 +99,7 @@ void registrar_ask(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    registrar->served = registrar->there;
+    registrar->served = registrar->current;
     if (call_begin(registrar, CSI_REGISTRATION_INFO, registrar->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
         csi_report_failure(registrar->owner, registrar->path, err.msg);
         enter_idle_after_failure(registrar);
@@ -269,13 +269,13 @@ static void on_call(struct rpc_call *call, const struct rpc_result *result)
 
 static void on_left(struct registrar *registrar, int r, const struct error *err)
 {
-    if (r < 0 && !registrar->is_there) {
+    if (r < 0 && !registrar->socket_exists) {
         csi_report_failure(registrar->owner, registrar->path, err->msg);
         csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
         return;
     }
     registrar->driver[0] = '\0';
-    if (registrar->is_there && socket_id_is_same(&registrar->there, &registrar->served) &&
+    if (registrar->socket_exists && socket_id_is_same(&registrar->current, &registrar->served) &&
         registrar->backoff_ns)
         csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS,
                         BACKOFF_NS_MAX); /* the API objects could not be updated */

@@ -119,7 +119,7 @@ static struct registrar *find_registrar(const struct csi_registration *g, const 
 static void update_sockets(struct csi_registration *g, const struct host_sockets *sockets)
 {
     for (size_t i = 0; i < g->all.count; i++)
-        g->all.items[i]->is_there = false;
+        g->all.items[i]->socket_exists = false;
     for (uint32_t i = 0; i < sockets->count; i++) {
         struct registrar *registrar = find_registrar(g, sockets->items[i].path);
         if (!registrar) {
@@ -129,13 +129,13 @@ static void update_sockets(struct csi_registration *g, const struct host_sockets
         }
         if (!registrar)
             continue; /* no memory: the next scan finds it again */
-        if (!socket_id_is_same(&registrar->there,
+        if (!socket_id_is_same(&registrar->current,
                                &sockets->items[i].id)) { /* another socket: without delay */
             timer_disarm(&registrar->retry);
             registrar->backoff_ns = 0;
         }
-        registrar->is_there = true;
-        registrar->there = sockets->items[i].id;
+        registrar->socket_exists = true;
+        registrar->current = sockets->items[i].id;
     }
 }
 
@@ -157,14 +157,14 @@ static void on_sockets(void *ctx)
 /* Continues a registrar that waits for nothing else. False: it can be freed. */
 static bool registrar_step(struct registrar *registrar)
 {
-    if (registrar->state == REGISTRAR_IDLE && !registrar->is_there)
+    if (registrar->state == REGISTRAR_IDLE && !registrar->socket_exists)
         return false;
     if (registrar->state == REGISTRAR_IDLE && registrar->owner->is_ready &&
         !timer_is_armed(&registrar->retry))
         registrar_ask(registrar);
     else if (registrar->state == REGISTRAR_REGISTERED &&
-             (!registrar->is_there || registrar->must_restart ||
-              !socket_id_is_same(&registrar->there, &registrar->served)))
+             (!registrar->socket_exists || registrar->must_restart ||
+              !socket_id_is_same(&registrar->current, &registrar->served)))
         registrar_leave(registrar);
     return true;
 }

@@ -25,11 +25,11 @@ enum registrar_state {
 struct registrar {
     struct csi_registration *owner;
     enum registrar_state state;
-    bool is_there;           /* the socket exists, at the last scan */
-    bool is_notified;        /* on_change() has reported it as registered */
-    bool must_restart;       /* it lost its entry in the table */
-    struct socket_id there;  /* of the existing socket */
-    struct socket_id served; /* of the socket being registered */
+    bool socket_exists;       /* at the last scan */
+    bool is_notified;         /* on_change() has reported it as registered */
+    bool must_restart;        /* it lost its entry in the table */
+    struct socket_id current; /* of the existing socket */
+    struct socket_id served;  /* of the socket being registered */
     struct rpc_call call;
     enum csi_method method; /* of the call */
     struct timer retry;

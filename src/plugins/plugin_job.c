@@ -1,5 +1,5 @@
 /* Runs the work of a plugin_op as a job on the pool, and reports failures to start from the loop. */
-#include "plugins/op_job.h"
+#include "plugins/plugin_job.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -9,19 +9,19 @@
 #define LIMIT_S_MAX ((uint64_t)365 * 24 * 3600) /* a limit from an exbibyte would overflow the clock */
 #define VOLUME_BYTES_MAX 65536
 
-void op_job_free(struct job *j)
+void plugin_job_free(struct job *j)
 {
-    struct op_job *job = op_job_of(j);
+    struct plugin_job *job = plugin_job_of(j);
 
-    (void)object_unref((struct object *)(uintptr_t)job->about);
+    (void)object_unref(job->about);
     job->guard = host_guard_free(job->guard);
     buf_done(&job->volume);
     free(job);
 }
 
-static void op_job_done(void *ctx, struct job *j, int r, const struct error *err)
+static void plugin_job_done(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct op_job *job = op_job_of(j);
+    struct plugin_job *job = plugin_job_of(j);
     struct plugin_op *op = ctx;
     struct error why = *err;
 
@@ -36,16 +36,16 @@ static void op_job_done(void *ctx, struct job *j, int r, const struct error *err
     op->done(op, r, &why);
 }
 
-static void op_job_drop(struct plugin_op *op)
+static void plugin_job_drop(struct plugin_op *op)
 {
     op->drop = NULL;
     op->work = job_drop(op->work);
 }
 
-void op_job_begin(const struct plugin_host *h, const struct job_type *type, const struct object *about,
-                  const char *path, uint64_t limit_s, struct plugin_op *op)
+void plugin_job_begin(const struct plugin_host *h, const struct job_type *type, const struct object *about,
+                      const char *path, uint64_t limit_s, struct plugin_op *op)
 {
-    struct op_job *job = calloc(1, sizeof *job);
+    struct plugin_job *job = calloc(1, sizeof *job);
     struct error err = { 0 };
 
     assert(!op->drop);
@@ -64,8 +64,8 @@ void op_job_begin(const struct plugin_host *h, const struct job_type *type, cons
     job->job.about = about->name;
     job->job.limit_ns = limit_s * NS_PER_S;
     op->work = &job->job;
-    op->drop = op_job_drop;
-    job_begin(&job->job, h->pool, op_job_done, op);
+    op->drop = plugin_job_drop;
+    job_begin(&job->job, h->pool, plugin_job_done, op);
 }
 
 /* Failures */
