@@ -1,3 +1,5 @@
+/* Reads and writes Status objects, and maps error codes to HTTP status and reason in both directions. The
+ * texts of one Status are limited to STATUS_TEXT_BYTES_MAX. */
 #include "api/status.h"
 
 #include <assert.h>
@@ -7,10 +9,10 @@
 #include "api/object.h"
 #include "base/cleanup.h"
 
-/* Field errors hold at most 4 MiB of text (api/validate.h). */
+/* Field errors have at most 4 MiB of text (api/validate.h). */
 #define STATUS_TEXT_BYTES_MAX ((size_t)16 << 20)
 
-/* Codes that no request should end with are here all the same: whoever leaks one gets an honest answer. */
+/* Also has codes that no request should end with, so that they have a meaningful response. */
 static const struct {
     int http;
     const char *reason;
@@ -40,8 +42,8 @@ static const struct {
 };
 static_assert(ARRAY_LEN(api_status) == ERR_COUNT, "answer every error");
 
-/* The way back, where several codes share an answer or the other server has words that we do not use. First
- * match wins: by reason over the whole table, then by HTTP status. */
+/* The reverse mapping, for codes that share a response and for reasons that only other servers use. First
+ * match wins: by reason in the whole table, then by HTTP status. */
 static const struct {
     const char *reason;
     int http;
@@ -220,7 +222,7 @@ void status_write_error(const struct error *e, const struct status_info *about, 
     s.code = status_http(e->code);
     s.reason = status_reason(e->code);
     s.message = e->msg;
-    if (s.code == 500) { /* says so, and has the bare words as its cause */
+    if (s.code == 500) { /* the original message becomes the cause */
         buf_addf(&message, "Internal error occurred: %s", e->msg);
         s.message = buf_cstr(&message);
         s.has_details = true;
