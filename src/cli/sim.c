@@ -35,7 +35,7 @@ struct settings {
     const char *faults;
     const char *scenario;
     const char *without_faults;
-    const char *without_acts;
+    const char *without_actions;
     const char *shrink;
     bool is_traced;
     bool is_verbose;
@@ -50,7 +50,7 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, scenario, "scenario", "NAME", "run one scenario; default: all of them in turn"),
     FLAG(struct settings, without_faults, "without-faults", "NUMBERS",
          "omit faults by their numbers in the trace: 3,17-25,40-"),
-    FLAG(struct settings, without_acts, "without-acts", "NUMBERS",
+    FLAG(struct settings, without_actions, "without-acts", "NUMBERS",
          "omit user actions by their numbers in the trace"),
     FLAG(struct settings, shrink, "shrink", "RUNS",
          "additional runs to find a shorter failing run; default 600, 0 for none"),
@@ -80,7 +80,7 @@ struct runs {
 struct sim_verb {
     struct runs *runs;
     struct numbers without_faults;
-    struct numbers without_acts;
+    struct numbers without_actions;
     uint64_t shrink_runs;
     bool is_verbose;
 };
@@ -136,7 +136,8 @@ static int check_settings(const struct settings *s, struct sim_verb *c)
         set_number("shrink", s->shrink, 0, UINT32_MAX, &c->shrink_runs) != CLI_OK ||
         set_numbers("without-faults", s->without_faults, &c->without_faults, &runs->options.without_faults) !=
             CLI_OK ||
-        set_numbers("without-acts", s->without_acts, &c->without_acts, &runs->options.without_acts) != CLI_OK)
+        set_numbers("without-acts", s->without_actions, &c->without_actions,
+                    &runs->options.without_actions) != CLI_OK)
         return CLI_USAGE;
     if (faults_parse(str_of(runs->faults), &runs->options.faults, &err) < 0)
         return cli_fail_usage("sim: --faults: %s", err.msg);
@@ -175,9 +176,9 @@ static void print_command(const char *title, const struct sim_options *o)
         buf_add_cstr(&line, " --without-faults ");
         numbers_format(o->without_faults, &line);
     }
-    if (o->without_acts && o->without_acts->ranges.count > 0) {
+    if (o->without_actions && o->without_actions->ranges.count > 0) {
         buf_add_cstr(&line, " --without-acts ");
-        numbers_format(o->without_acts, &line);
+        numbers_format(o->without_actions, &line);
     }
     (void)printf("%s: berth sim %s --trace\n", title, buf_cstr(&line));
 }
@@ -195,8 +196,8 @@ static void print_shrunk(const struct sim_report *from, const struct shrunk *to)
 {
     (void)printf("shrunk: %u faults of %u, %" PRIu32 " acts of %" PRIu32 ", %" PRIu64 " lines of %" PRIu64
                  ", after %u runs\n",
-                 to->report.faults_made, from->faults_made, to->report.counts.acts_done,
-                 from->counts.acts_done, to->report.lines, from->lines, to->runs);
+                 to->report.faults_made, from->faults_made, to->report.counts.actions_done,
+                 from->counts.actions_done, to->report.lines, from->lines, to->runs);
 }
 
 static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
@@ -226,7 +227,7 @@ static int report_failing_seed(const struct sim_verb *c)
     struct sim_report failed = c->runs->box.report;
     int status;
 
-    if (c->shrink_runs > 0 && !o.is_traced && !o.without_faults && !o.without_acts) {
+    if (c->shrink_runs > 0 && !o.is_traced && !o.without_faults && !o.without_actions) {
         status = report_shrunk(c, &o, &failed);
     } else {
         status = print_failure(&o, &failed);
@@ -361,7 +362,7 @@ static int sim_verb_run(const struct cli_verb *verb, int argc, char **argv)
     if (status == CLI_OK)
         status = run_all(&c);
     numbers_done(&c.without_faults);
-    numbers_done(&c.without_acts);
+    numbers_done(&c.without_actions);
     isolate_free(c.runs, sizeof *c.runs);
     return status;
 }

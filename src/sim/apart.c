@@ -10,7 +10,7 @@
 void sim_box_run(struct sim_box *b, const struct sim_options *o)
 {
     b->options = *o;
-    b->options.kept = &b->kept;
+    b->options.tail = &b->tail;
     b->is_running = true;
     sim_run(&b->options, &b->report);
     free(b->report.trace);
@@ -41,11 +41,11 @@ static void report_death(struct sim_box *b, const struct isolate_end *end)
     struct str reason = find_reason(end->output);
 
     *r = (struct sim_report){ .has_failed = true,
-                              .step = b->kept.step,
-                              .at_ns = b->kept.at_ns,
-                              .counts = b->kept.counts,
-                              .is_healed = b->kept.is_healed,
-                              .lines = b->kept.count };
+                              .step = b->tail.step,
+                              .at_ns = b->tail.at_ns,
+                              .counts = b->tail.counts,
+                              .is_healed = b->tail.is_healed,
+                              .lines = b->tail.count };
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         r->faults_made += r->counts.made_of[i];
     if (reason.len > 0)
@@ -65,7 +65,7 @@ void sim_box_close(struct sim_box *b, const struct isolate_end *end)
     b->is_running = false;
     if (!b->report.has_failed)
         return;
-    trace_write(&b->kept, &text);
+    trace_write(&b->tail, &text);
     b->report.trace = buf_take(&text);
 }
 

@@ -13,7 +13,7 @@ struct sim_box {
     struct sim_options options;
     struct sim_report report; /* without a trace, but for sim_box_close() */
     bool is_running;
-    struct trace_kept kept;
+    struct trace_tail tail;
 };
 
 /* Runs it, in the child. */

@@ -8,7 +8,7 @@
 
 /* What a fault and an act are worth in lines of the trace: a reader has to understand each of them. */
 #define FAULT_LINES 20
-#define ACT_LINES 5
+#define ACTION_LINES 5
 /* Of two runs that are the same, that is better which takes less to ask for: fewer steps, fewer kinds of
  * faults. */
 #define STEPS_PER_LINE 50
@@ -29,8 +29,9 @@ struct shrinking {
 
 static uint64_t score_of(const struct sim_options *o, const struct sim_report *r)
 {
-    return r->lines + (uint64_t)FAULT_LINES * r->faults_made + (uint64_t)ACT_LINES * r->counts.acts_done +
-           o->steps / STEPS_PER_LINE + (unsigned)__builtin_popcount(o->faults);
+    return r->lines + (uint64_t)FAULT_LINES * r->faults_made +
+           (uint64_t)ACTION_LINES * r->counts.actions_done + o->steps / STEPS_PER_LINE +
+           (unsigned)__builtin_popcount(o->faults);
 }
 
 static bool is_exhausted(const struct shrinking *x)
@@ -164,11 +165,11 @@ static bool is_enough_of_faults(void *ctx, const uint32_t *items, size_t count)
     return try_numbers(x, &x->best->without_faults, items, count);
 }
 
-static bool is_enough_of_acts(void *ctx, const uint32_t *items, size_t count)
+static bool is_enough_of_actions(void *ctx, const uint32_t *items, size_t count)
 {
     struct shrinking *x = ctx;
 
-    return try_numbers(x, &x->best->without_acts, items, count);
+    return try_numbers(x, &x->best->without_actions, items, count);
 }
 
 /* Of the numbers that the best run has, up to `last`, those that it needs. */
@@ -193,7 +194,7 @@ static void shrink_numbers(struct shrinking *x, const struct numbers *without, u
 void shrunk_done(struct shrunk *s)
 {
     numbers_done(&s->without_faults);
-    numbers_done(&s->without_acts);
+    numbers_done(&s->without_actions);
     free(s->report.trace);
     s->report.trace = NULL;
 }
@@ -203,8 +204,8 @@ static void begin(struct shrunk *ret, const struct sim_options *o, const struct 
     *ret = (struct shrunk){ .options = *o, .report = *failed };
     ret->report.trace = NULL;
     ret->options.without_faults = &ret->without_faults;
-    ret->options.without_acts = &ret->without_acts;
-    ret->options.kept = NULL;
+    ret->options.without_actions = &ret->without_actions;
+    ret->options.tail = NULL;
 }
 
 int shrink(struct sim_box *b, const struct sim_options *o, const struct sim_report *failed,
@@ -212,7 +213,7 @@ int shrink(struct sim_box *b, const struct sim_options *o, const struct sim_repo
 {
     struct shrinking x = { .box = b, .limits = limits, .best = ret, .err = err };
 
-    assert(failed->has_failed && !o->without_faults && !o->without_acts);
+    assert(failed->has_failed && !o->without_faults && !o->without_actions);
     begin(ret, o, failed);
     x.deadline_ns = clock_mono_ns(limits->clock) + limits->seconds_max * (uint64_t)NS_PER_S;
     search_seeds(&x);
@@ -221,7 +222,7 @@ int shrink(struct sim_box *b, const struct sim_options *o, const struct sim_repo
         shrink_steps(&x);
         shrink_kinds(&x);
         shrink_numbers(&x, &ret->without_faults, ret->report.counts.faults_numbered, is_enough_of_faults);
-        shrink_numbers(&x, &ret->without_acts, ret->report.counts.acts_numbered, is_enough_of_acts);
+        shrink_numbers(&x, &ret->without_actions, ret->report.counts.actions_numbered, is_enough_of_actions);
     } while (x.has_improved && !is_exhausted(&x));
     if (x.r == 0) /* once more, for its trace */
         x.r = sim_box_run_apart(b, &ret->options, /* seconds_max= */ 0, err);

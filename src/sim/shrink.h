@@ -18,7 +18,7 @@ struct shrink_limits {
 struct shrunk {
     struct sim_options options; /* of the smallest run; points at the numbers below: not to be moved */
     struct numbers without_faults;
-    struct numbers without_acts;
+    struct numbers without_actions;
     struct sim_report report; /* of it; the trace is the caller's to free */
     unsigned runs;            /* that it took */
 };

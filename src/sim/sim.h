@@ -75,11 +75,11 @@ struct sim_options {
      * effect, an act that is left out is gone through without requests: the dice stay the same, as long as
      * the world does. */
     const struct numbers *without_faults;
-    const struct numbers *without_acts;
+    const struct numbers *without_actions;
     /* The run ends, as if nothing were wrong, when its trace has more lines than that; 0: it goes on. */
     uint64_t lines_max;
     bool is_half;            /* it ends, as if nothing were wrong, when the world would heal */
-    struct trace_kept *kept; /* where the end of the trace is kept; NULL: in memory of the run */
+    struct trace_tail *tail; /* where the end of the trace is kept; NULL: in memory of the run */
 };
 
 struct sim_report {

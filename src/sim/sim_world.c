@@ -80,9 +80,9 @@ add_line(struct sim *s, bool is_quiet, const char *fmt, va_list args)
     room = sizeof line - (size_t)(at - line);
     len = (size_t)vsnprintf(at, room, fmt, args);
     len = (size_t)(at - line) + (len < room ? len : room - 1);
-    s->trace.kept->is_healed = s->is_healed;
-    s->trace.kept->step = s->step;
-    s->trace.kept->at_ns = s->now_ns;
+    s->trace.tail->is_healed = s->is_healed;
+    s->trace.tail->step = s->step;
+    s->trace.tail->at_ns = s->now_ns;
     trace_add(&s->trace, (struct str){ line, len }, is_quiet);
 }
 
@@ -134,7 +134,7 @@ bool sim_has_fault(struct sim *s, struct rng *r, enum sim_fault f, unsigned perc
 {
     /* The dice are thrown either way: leaving out a fault shifts nothing but what it did. */
     bool is_drawn = rng_chance(r, percent);
-    struct run_counts *c = &s->trace.kept->counts;
+    struct run_counts *c = &s->trace.tail->counts;
 
     if (!is_drawn || !sim_may_fault(s, f) || is_left_out(s->options.without_faults, ++c->faults_numbered))
         return false;
@@ -462,12 +462,12 @@ static void run_loop(struct sim *s, size_t which)
 static void work(struct sim *s)
 {
     const struct sim_scenario *c = s->options.scenario;
-    struct run_counts *counts = &s->trace.kept->counts;
+    struct run_counts *counts = &s->trace.tail->counts;
 
     s->works_ns = s->now_ns + rng_below(&s->work, 3 * NS_PER_S);
-    s->is_muted = is_left_out(s->options.without_acts, ++counts->acts_numbered);
-    counts->acts_done += !s->is_muted;
-    sim_trace_quietly(s, "act %" PRIu32, counts->acts_numbered);
+    s->is_muted = is_left_out(s->options.without_actions, ++counts->actions_numbered);
+    counts->actions_done += !s->is_muted;
+    sim_trace_quietly(s, "act %" PRIu32, counts->actions_numbered);
     if (c->work)
         c->work(s->scenario);
     s->is_muted = false;
@@ -589,7 +589,7 @@ static void check(struct sim *s)
 /* It has failed, or takes longer than anybody wants to read. */
 static bool is_over(const struct sim *s)
 {
-    return s->has_failed || (s->options.lines_max && s->trace.kept->count > s->options.lines_max);
+    return s->has_failed || (s->options.lines_max && s->trace.tail->count > s->options.lines_max);
 }
 
 static bool is_settled(struct sim *s, struct error *err)
@@ -695,7 +695,7 @@ static void sim_init(struct sim *s, const struct sim_options *o)
     struct rng root;
 
     *s = (struct sim){ .options = *o, .now_ns = START_NS };
-    trace_init(&s->trace, o->is_traced, o->kept);
+    trace_init(&s->trace, o->is_traced, o->tail);
     rng_init(&root, o->seed);
     rng_fork(&root, "schedule", &s->schedule);
     rng_fork(&root, "faults", &s->faults);
@@ -717,14 +717,14 @@ static void report(const struct sim *s, struct sim_report *ret)
                                 .at_ns = s->now_ns,
                                 .digest = s->trace.digest,
                                 .faults_made = s->faults_made,
-                                .counts = s->trace.kept->counts,
+                                .counts = s->trace.tail->counts,
                                 .is_healed = s->is_healed,
-                                .lines = s->trace.kept->count };
+                                .lines = s->trace.tail->count };
     if (!s->has_failed)
         return;
     (void)snprintf(ret->message, sizeof ret->message, "%s", s->failure.msg);
     (void)snprintf(ret->rule, sizeof ret->rule, "%s", s->rule);
-    trace_write(s->trace.kept, &text);
+    trace_write(s->trace.tail, &text);
     ret->trace = buf_take(&text);
 }
 

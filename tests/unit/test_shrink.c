@@ -316,8 +316,8 @@ TEST(shrink_leaves_what_it_takes)
 
     shrink_seed(&scenario, 300, &s);
     assert_int_equal(0, s.report.faults_made);
-    assert_int_equal(1, s.report.counts.acts_done);
-    numbers_format(&s.without_acts, &text);
+    assert_int_equal(1, s.report.counts.actions_done);
+    numbers_format(&s.without_actions, &text);
     ASSERT_STR("1-4,6-", buf_cstr(&text));
     assert_int_equal(0, s.options.faults);
     assert_true(s.report.lines < 10);
@@ -362,7 +362,7 @@ TEST(shrink_reports_and_shrinks_a_run_that_dies)
     assert_non_null(strstr(s.report.message, "the program dies: "));
     assert_non_null(strstr(s.report.message, "five is there"));
     assert_int_equal(0, s.report.faults_made);
-    assert_int_equal(1, s.report.counts.acts_done);
+    assert_int_equal(1, s.report.counts.actions_done);
     assert_non_null(strstr(s.report.trace, "somebody: create configmaps five"));
     shrunk_done(&s);
 }
@@ -375,7 +375,7 @@ TEST(shrink_without_runs_has_the_run_as_it_was)
     shrink_seed(&scenario, 0, &s);
     assert_int_equal(0, s.runs);
     assert_int_equal(FAULTS_ALL, s.options.faults);
-    assert_int_equal(5, s.report.counts.acts_done);
+    assert_int_equal(5, s.report.counts.actions_done);
     shrunk_done(&s);
 }
 
