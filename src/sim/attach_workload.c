@@ -208,7 +208,7 @@ void site_workload_work(struct site *x)
 {
     struct rng *r = &x->sim->work;
 
-    x->sim->works_ns = x->sim->now_ns + rng_below(r, x->pace_ns);
+    x->sim->next_action_ns = x->sim->now_ns + rng_below(r, x->pace_ns);
     if (rng_chance(r, 85))
         turn_over_pod(x, (unsigned)rng_below(r, SITE_PODS));
     else

@@ -107,10 +107,10 @@ static int child_new(struct machine *m, const struct process_spec *spec, struct 
     const struct machine_program *program = find_program(m, spec->argv[0], path_of(spec->env));
     struct process *c;
 
-    if (!program || sim_process_here()->is_dying)
+    if (!program || sim_process_current()->is_dying)
         return error_set(err, ERR_NOT_FOUND, "cannot start '%s': command not found in PATH", spec->argv[0]);
     c = sim_alloc(sizeof *c);
-    *c = (struct process){ .machine = m, .owner = sim_process_here(), .program = program };
+    *c = (struct process){ .machine = m, .owner = sim_process_current(), .program = program };
     c->arena = ARENA_INIT(CHILD_BYTES_MAX);
     c->argv = copy_list(&c->arena, spec->argv);
     c->env = copy_list(&c->arena, spec->env);
@@ -317,7 +317,7 @@ int machine_process_wait(struct sys *k, const struct process_spec *spec, const a
     while (!c->has_ended) {
         if (!worker_wait(machine_of(k)->sim->now_ns + STOP_LOOK_NS)) { /* killed: the child lives on */
             c->worker = NULL;
-            children_lose_process(machine_of(k), sim_process_here());
+            children_lose_process(machine_of(k), sim_process_current());
             return error_set(err, ERR_CANCELLED, "%s was cancelled", spec->argv[0]);
         }
         if (stop && atomic_load(stop) != 0)

@@ -51,7 +51,7 @@ static int file_new(struct machine *m, struct machine_place p, int flags, struct
             abort();
     }
     f = m->files.items[i];
-    *f = (struct machine_file){ .owner = sim_process_here(), .place = p, .flags = flags };
+    *f = (struct machine_file){ .owner = sim_process_current(), .place = p, .flags = flags };
     f->text = BUF_INIT(MOUNTINFO_BYTES_MAX);
     if (ret)
         *ret = f;

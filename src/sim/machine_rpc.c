@@ -152,7 +152,7 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
 {
     struct machine_call *c = sim_alloc(sizeof *c);
 
-    *c = (struct machine_call){ .machine = m, .owner = sim_process_here(), .serial = ++m->calls_made };
+    *c = (struct machine_call){ .machine = m, .owner = sim_process_current(), .serial = ++m->calls_made };
     c->message = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
     c->served.answer = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
     buf_add_str(&c->message, q->message);
@@ -400,7 +400,7 @@ int machine_rpc_start(struct sys *k, struct rpc_client *x, const struct rpc_requ
                       struct error *err)
 {
     assert(!c->on_message); /* nobody here has a streaming answer */
-    if (sim_process_here()->is_dying)
+    if (sim_process_current()->is_dying)
         return error_set(err, ERR_UNAVAILABLE, "the process is being killed");
     *c = (struct rpc_call){ .done = c->done, .client = x };
     call_new(machine_of(k), q)->call = c;
@@ -446,7 +446,7 @@ int machine_rpc_wait(struct sys *k, struct rpc_client *x, const struct rpc_reque
 
     (void)x;
     *ret_code = RPC_UNAVAILABLE;
-    if (sim_process_here()->is_dying)
+    if (sim_process_current()->is_dying)
         return rpc_failure(RPC_UNAVAILABLE, "the process is being killed", err);
     c = call_new(machine_of(k), q);
     c->worker = worker_here();

@@ -66,7 +66,9 @@ int machine_dirwatch_start(struct sys *k, struct loop *l, const char *path, bool
     if (r)
         return error_set_errno(err, r, "cannot watch directory '%s'", path);
     w = sim_alloc(sizeof *w);
-    *w = (struct dirwatch){ .machine = m, .owner = sim_process_here(), .dir = p.node, .fn = fn, .ctx = ctx };
+    *w = (struct dirwatch){
+        .machine = m, .owner = sim_process_current(), .dir = p.node, .fn = fn, .ctx = ctx
+    };
     w->is_gone = nearest && !*ret_is_there; /* its only event */
     deferred_init(&w->told, l, dirwatch_tell, w);
     TAILQ_INSERT_TAIL(&m->dirwatches, w, link);
@@ -108,7 +110,7 @@ int machine_mount_watch_start(struct sys *k, struct loop *l, loop_fn fn, void *c
     struct mount_watch *w = sim_alloc(sizeof *w);
 
     (void)err;
-    *w = (struct mount_watch){ .machine = m, .owner = sim_process_here(), .fn = fn, .ctx = ctx };
+    *w = (struct mount_watch){ .machine = m, .owner = sim_process_current(), .fn = fn, .ctx = ctx };
     deferred_init(&w->told, l, mount_watch_tell, w);
     TAILQ_INSERT_TAIL(&m->mount_watches, w, link);
     *ret = w;

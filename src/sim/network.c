@@ -114,7 +114,7 @@ static trace_fn *trace_of(const struct message *m)
 {
     const struct sim *s = m->network->sim;
     const struct kind_info *k = m->request.kind;
-    bool is_lease = k && k->kind == KIND_LEASE && !s->options.scenario->is_about_leases;
+    bool is_lease = k && k->kind == KIND_LEASE && !s->options.scenario->traces_leases;
     bool is_watch = m->request.verb == CLIENT_WATCH && s->is_healed;
 
     return is_lease || is_watch ? sim_trace_quietly : sim_trace;

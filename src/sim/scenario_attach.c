@@ -490,11 +490,11 @@ static unsigned draw_nodes(struct rng *r)
 
 static void *begin(struct sim *s)
 {
-    static const unsigned calms[] = { 2, 8, 40 };
+    static const unsigned divisors[] = { 2, 8, 40 };
     struct site *x = sim_alloc(sizeof *x);
 
     x->sim = s;
-    s->calm = calms[rng_below(&s->work, ARRAY_LEN(calms))];
+    s->large_fault_divisor = divisors[rng_below(&s->work, ARRAY_LEN(divisors))];
     x->planes_count = rng_chance(&s->work, 35) ? SITE_PLANES_MAX : 1;
     x->nodes_count = draw_nodes(&s->work);
     s->network.on_send = on_send;
@@ -528,8 +528,8 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_attach = {
     .name = "attach",
     .summary = "volumes are attached where pods want them, and detached when it is safe",
-    .days = 4,
-    .is_sparing = true,
+    .steps_factor = 4,
+    .wakes_due_only = true,
     .second_steps_max = 20000,
     .begin = begin,
     .work = work,

@@ -269,7 +269,7 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_backlog = {
     .name = "backlog",
     .summary = "a binder has hundreds of claims to serve at once",
-    .days = 2,
+    .steps_factor = 2,
     .second_steps_max = 25000,
     .begin = begin,
     .work = work,

@@ -427,7 +427,7 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_binder = {
     .name = "binder",
     .summary = "binders give claims volumes, and see to what is left behind",
-    .days = 4,
+    .steps_factor = 4,
     .begin = begin,
     .work = work,
     .check = check,

@@ -405,11 +405,11 @@ static void begin_planes(struct estate *x)
 
 static void *estate_begin(struct sim *s)
 {
-    static const unsigned calms[] = { 4, 20, 60 };
+    static const unsigned divisors[] = { 4, 20, 60 };
     struct estate *x = sim_alloc(sizeof *x);
 
     x->sim = s;
-    s->calm = calms[rng_below(&s->work, ARRAY_LEN(calms))];
+    s->large_fault_divisor = divisors[rng_below(&s->work, ARRAY_LEN(divisors))];
     x->has_local = rng_chance(&s->work, 60);
     for (unsigned i = 0; i < ESTATE_NODES; i++)
         (void)snprintf(x->nodes[i].name, sizeof x->nodes[i].name, "n%u", i);
@@ -442,8 +442,8 @@ static void estate_end(void *ctx)
 
 const struct sim_scenario sim_scenario_controllers = { .name = "controllers",
                                                        .summary = "the small controllers, side by side",
-                                                       .days = 16,
-                                                       .is_sparing = true,
+                                                       .steps_factor = 16,
+                                                       .wakes_due_only = true,
                                                        .second_steps_max = 20000,
                                                        .begin = estate_begin,
                                                        .work = estate_work,

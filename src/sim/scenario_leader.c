@@ -133,7 +133,7 @@ static int settled(void *ctx, struct error *err)
 
 const struct sim_scenario sim_scenario_leader = {
     .name = "leader",
-    .is_about_leases = true,
+    .traces_leases = true,
     .summary = "of three processes one leads",
     .begin = begin,
     .work = work,

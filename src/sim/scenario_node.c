@@ -342,12 +342,12 @@ static void begin_planes(struct node_scene *scene, unsigned count)
 
 static void *scene_begin(struct sim *s)
 {
-    static const unsigned calms[] = { 1, 4, 20 };
+    static const unsigned divisors[] = { 1, 4, 20 };
     static const unsigned nodes[] = { 2, 2, 2, 2, 2, 3, 3, 4, 5 }; /* most seeds have few: runs take longer */
     struct node_scene *scene = sim_alloc(sizeof *scene);
 
     scene->sim = s;
-    s->calm = calms[rng_below(&s->work, ARRAY_LEN(calms))];
+    s->large_fault_divisor = divisors[rng_below(&s->work, ARRAY_LEN(divisors))];
     scene->has_block_disks = rng_chance(&s->work, 30);
     scene->nodes_count = nodes[rng_below(&s->work, ARRAY_LEN(nodes))];
     objects_make(s, KIND_CLASS, "later",
@@ -495,8 +495,8 @@ static int scene_settled(void *ctx, struct error *err)
 
 const struct sim_scenario sim_scenario_node = { .name = "node",
                                                 .summary = "node agents on machines that fail",
-                                                .days = 8,
-                                                .is_sparing = true,
+                                                .steps_factor = 8,
+                                                .wakes_due_only = true,
                                                 .second_steps_max = 20000,
                                                 .begin = scene_begin,
                                                 .work = scene_work,

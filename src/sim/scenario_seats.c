@@ -247,7 +247,7 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_seats = {
     .name = "seats",
     .summary = "toy controllers give guests seats",
-    .may_fight = true,
+    .may_livelock = true,
     .begin = begin,
     .work = work,
     .check = check,

@@ -191,9 +191,9 @@ static int settled(void *ctx, struct error *err)
 const struct sim_scenario sim_scenario_staged = {
     .name = "staged",
     .summary = "an agent is killed when a volume is staged, and its pod goes",
-    .days = 4,
+    .steps_factor = 4,
     .second_steps_max = 20000,
-    .is_sparing = true,
+    .wakes_due_only = true,
     .begin = begin,
     .work = work,
     .check = check,

@@ -50,7 +50,7 @@ static bool try_run(struct shrinking *x, struct sim_options o)
         return false;
     best->runs++;
     o.lines_max = score;
-    o.is_half = !best->report.is_healed;
+    o.skips_recovery = !best->report.is_healed;
     x->r = sim_box_run_apart(x->box, &o, RUN_SECONDS_MAX, x->err);
     if (x->r < 0)
         return false;
@@ -60,7 +60,7 @@ static bool try_run(struct shrinking *x, struct sim_options o)
         score_of(&o, &x->box->report) >= score)
         return false;
     o.lines_max = 0;
-    o.is_half = false;
+    o.skips_recovery = false;
     best->options = o;
     best->report = x->box->report;
     x->has_improved = true;

@@ -40,7 +40,7 @@ struct sim_pool {
 static struct sim_process *process_here;
 static struct sim_worker *this_worker; /* NULL: the loop's code runs */
 
-struct sim_process *sim_process_here(void)
+struct sim_process *sim_process_current(void)
 {
     return process_here;
 }
@@ -234,7 +234,7 @@ int machine_pool_new(struct sys *k, struct loop *l, struct pool **ret, struct er
 
     (void)k;
     p->runner.type = &runner_type;
-    p->process = sim_process_here();
+    p->process = sim_process_current();
     TAILQ_INIT(&p->workers);
     TAILQ_INSERT_TAIL(&p->process->pools, p, link);
     return pool_new_with(l, &p->runner, ret, err);

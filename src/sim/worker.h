@@ -15,7 +15,7 @@ struct sim_worker;
 int machine_pool_new(struct sys *k, struct loop *l, struct pool **ret, struct error *err);
 
 /* The process whose code runs, its loop's or a worker's. */
-struct sim_process *sim_process_here(void);
+struct sim_process *sim_process_current(void);
 /* From here on code of p runs, on p's machine; NULL: of nobody. The one before. */
 struct sim_process *sim_process_enter(struct sim_process *p);
 

@@ -278,11 +278,11 @@ static void count_check(void *ctx)
         x->checks++;
 }
 
-TEST(sim_has_as_many_bad_days_as_the_scenario_wants)
+TEST(sim_multiplies_the_fault_phase_by_the_factor_of_the_scenario)
 {
     static const struct sim_scenario one = { OWN_SCENARIO, .check = count_check, .settled = own_settled };
     static const struct sim_scenario three = { OWN_SCENARIO, .check = count_check, .settled = own_settled,
-                                               .days = 3 };
+                                               .steps_factor = 3 };
     unsigned of_one;
 
     assert_false(simulate(&one, 1, FAULTS_ALL).has_failed);
