@@ -74,7 +74,7 @@ struct runs {
     uint64_t digests[SCENARIOS_MAX];
     struct reach reach;
     bool has_differed; /* two runs of one seed differed */
-    struct sim_box box;
+    struct shared_run run;
 };
 
 struct sim_verb {
@@ -208,7 +208,7 @@ static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
     struct error err;
     int status;
 
-    if (shrink(&c->runs->box, o, failed, &limits, &to, &err) < 0) {
+    if (shrink_run(&c->runs->run, o, failed, &limits, &to, &err) < 0) {
         status = cli_fail("sim: seed %" PRIu64 " of %s: %s, and cannot be shrunk: %s", o->seed,
                           o->scenario->name, failed->message, err.msg);
     } else {
@@ -223,8 +223,8 @@ static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
 
 static int report_failing_seed(const struct sim_verb *c)
 {
-    struct sim_options o = c->runs->box.options;
-    struct sim_report failed = c->runs->box.report;
+    struct sim_options o = c->runs->run.options;
+    struct sim_report failed = c->runs->run.report;
     int status;
 
     if (c->shrink_runs > 0 && !o.is_traced && !o.without_faults && !o.without_actions) {
@@ -241,7 +241,7 @@ static int report_failing_seed(const struct sim_verb *c)
 
 static void count_run(struct runs *runs, size_t scenario)
 {
-    const struct sim_report *r = &runs->box.report;
+    const struct sim_report *r = &runs->run.report;
     uint64_t *digest = &runs->digests[scenario];
 
     runs->steps += r->step;
@@ -260,13 +260,13 @@ static bool run_one(struct runs *runs, size_t scenario, uint64_t seed)
 
     o.scenario = sim_scenarios[scenario];
     o.seed = seed;
-    sim_box_run(&runs->box, &o);
+    shared_run_execute(&runs->run, &o);
     count_run(runs, scenario);
-    if (runs->box.report.has_failed || seed % REPEAT_EVERY != 0 || o.is_traced)
-        return !runs->box.report.has_failed;
-    digest = runs->box.report.digest;
-    sim_box_run(&runs->box, &o);
-    runs->has_differed = runs->box.report.digest != digest;
+    if (runs->run.report.has_failed || seed % REPEAT_EVERY != 0 || o.is_traced)
+        return !runs->run.report.has_failed;
+    digest = runs->run.report.digest;
+    shared_run_execute(&runs->run, &o);
+    runs->has_differed = runs->run.report.digest != digest;
     return !runs->has_differed;
 }
 
@@ -330,12 +330,12 @@ static int run_all(struct sim_verb *c)
         return cli_fail("sim: %s", err.msg);
     if (io_stderr_is_terminal())
         (void)fputc('\n', stderr); /* after the progress */
-    sim_box_close(&runs->box, &end);
-    if (runs->box.report.has_failed)
+    shared_run_finish(&runs->run, &end);
+    if (runs->run.report.has_failed)
         return report_failing_seed(c);
     if (runs->has_differed)
-        return cli_fail("sim: seed %" PRIu64 " of %s: two runs differ", runs->box.options.seed,
-                        runs->box.options.scenario->name);
+        return cli_fail("sim: seed %" PRIu64 " of %s: two runs differ", runs->run.options.seed,
+                        runs->run.options.scenario->name);
     if (end.status != 0) /* the child has printed the reason */
         return cli_fail("sim: the child process exited with status %d, signal %d", end.status, end.signal);
     (void)printf("%" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " faults, %" PRIu64

@@ -1,3 +1,7 @@
+/* The faults by name, and lists of them as the command line has them.
+ *
+ * The names are the interface of `berth sim --faults` and the words of the trace; src/cli/sim.c describes
+ * them. Lists are parsed from left to right: a name adds its fault, a name after "-" removes it. */
 #include "sim/fault.h"
 
 #include <assert.h>

@@ -1,3 +1,7 @@
+/* Sets of numbers as ascending ranges.
+ *
+ * The ranges are ascending and do not touch: numbers_parse() merges adjacent ones and rejects any other
+ * order. Lookups are linear: sets have few ranges, and only runs with omissions look numbers up. */
 #include "sim/numbers.h"
 
 #include <inttypes.h>

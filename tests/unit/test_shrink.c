@@ -140,7 +140,7 @@ TEST(ddmin_finds_what_is_needed)
 
         for (uint32_t k = 0; k < ITEMS; k++)
             items[k] = k + 1;
-        count = ddmin(items, ITEMS, has_all, &n);
+        count = ddmin_minimize(items, ITEMS, has_all, &n);
         assert_int_equal(n.count, count);
         for (size_t k = 0; k < count; k++)
             assert_int_equal(n.items[k], items[k]);
@@ -155,7 +155,7 @@ TEST(ddmin_of_few_items)
             struct needs n = { .items = { 1, 2, 3 }, .count = needed };
             uint32_t items[] = { 1, 2, 3 };
 
-            assert_int_equal(needed, ddmin(items, of, has_all, &n));
+            assert_int_equal(needed, ddmin_minimize(items, of, has_all, &n));
         }
 }
 
@@ -172,7 +172,7 @@ TEST(ddmin_keeps_all_that_nothing_helps)
     uint32_t items[ITEMS] = { 7 };
     unsigned asked = 0;
 
-    assert_int_equal(ITEMS, ddmin(items, ITEMS, never, &asked));
+    assert_int_equal(ITEMS, ddmin_minimize(items, ITEMS, never, &asked));
     assert_int_equal(7, items[0]);
     assert_true(asked > ITEMS && asked < 3 * ITEMS);
 }
@@ -292,15 +292,15 @@ static void shrink_seed(const struct sim_scenario *c, unsigned runs_max, struct 
 {
     struct sim_options o = { .scenario = c, .seed = 3, .steps = 1000, .faults = FAULTS_ALL };
     struct shrink_limits limits = { runs_max, 60, clock_system() };
-    struct sim_box *b = isolate_alloc(sizeof *b);
+    struct shared_run *b = isolate_alloc(sizeof *b);
     struct sim_report failed;
     struct error err;
 
     assert_non_null(b);
-    ASSERT_OK(sim_box_run_apart(b, &o, /* seconds_max= */ 0, &err));
+    ASSERT_OK(shared_run_isolated(b, &o, /* seconds_max= */ 0, &err));
     failed = b->report;
     assert_true(failed.has_failed);
-    ASSERT_OK(shrink(b, &o, &failed, &limits, ret, &err));
+    ASSERT_OK(shrink_run(b, &o, &failed, &limits, ret, &err));
     assert_true(ret->report.has_failed);
     ASSERT_STR(failed.rule, ret->report.rule);
     assert_true(ret->runs <= runs_max);
@@ -379,16 +379,16 @@ TEST(shrink_without_runs_has_the_run_as_it_was)
     shrunk_done(&s);
 }
 
-TEST(sim_run_apart_of_a_run_that_takes_too_long_has_not_failed)
+TEST(shared_run_isolated_that_takes_too_long_has_not_failed)
 {
     struct sim_options o = {
         .scenario = sim_scenarios[0], .seed = 1, .steps = 100000000, .faults = FAULTS_ALL
     };
-    struct sim_box *b = isolate_alloc(sizeof *b);
+    struct shared_run *b = isolate_alloc(sizeof *b);
     struct error err;
 
     assert_non_null(b);
-    ASSERT_OK(sim_box_run_apart(b, &o, /* seconds_max= */ 1, &err));
+    ASSERT_OK(shared_run_isolated(b, &o, /* seconds_max= */ 1, &err));
     assert_false(b->report.has_failed);
     assert_null(b->report.trace);
     isolate_free(b, sizeof *b);
