@@ -15,10 +15,10 @@
 
 static void make_class(struct site *x, const char *name, const char *binding)
 {
-    objects_make(x->sim, KIND_CLASS, name,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
-                 "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'%s'}",
-                 name, binding);
+    objects_create(x->sim, KIND_CLASS, name,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                   "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'%s'}",
+                   name, binding);
 }
 
 /* One volume and one claim that fit each other: every other pair is bound with its first pod. */
@@ -29,17 +29,19 @@ static void make_pair(struct site *x, unsigned v)
     char name[SITE_NAME_BYTES];
 
     (void)snprintf(name, sizeof name, "d%u", v);
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['%s'],'csi':{'driver':'" CSI_DRIVER
-                 "','volumeHandle':'%s','fsType':'ext4'},'storageClassName':'%s',"
-                 "'persistentVolumeReclaimPolicy':'Retain'}}",
-                 name, mode, name, class);
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['%s'],'csi':{'driver':'" CSI_DRIVER
+        "','volumeHandle':'%s','fsType':'ext4'},'storageClassName':'%s',"
+        "'persistentVolumeReclaimPolicy':'Retain'}}",
+        name, mode, name, class);
     (void)snprintf(name, sizeof name, "c%u", v);
-    objects_make(x->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s'}}",
-                 name, mode, class);
+    objects_create(
+        x->sim, KIND_CLAIM, name,
+        "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+        "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s'}}",
+        name, mode, class);
 }
 
 /* As a rule on a node that somebody chose, so that volumes move; often as it was before, so that a volume
@@ -70,12 +72,12 @@ static void make_pod(struct site *x, unsigned number)
         (void)snprintf(selector, sizeof selector, ",'nodeSelector':{'kubernetes.io/hostname':'n%u'}",
                        p->node);
     (void)snprintf(name, sizeof name, "p%u", number);
-    objects_make(x->sim, KIND_POD, name,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
-                 "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
-                 "'name':'a','mountPath':'/a'}%s]}],'volumes':[{'name':'a','persistentVolumeClaim':{"
-                 "'claimName':'c%u'}}%s]%s}}",
-                 name, p->has_two ? ",{'name':'b','mountPath':'/b'}" : "", p->first, other, selector);
+    objects_create(x->sim, KIND_POD, name,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
+                   "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
+                   "'name':'a','mountPath':'/a'}%s]}],'volumes':[{'name':'a','persistentVolumeClaim':{"
+                   "'claimName':'c%u'}}%s]%s}}",
+                   name, p->has_two ? ",{'name':'b','mountPath':'/b'}" : "", p->first, other, selector);
 }
 
 /* Nobody has heard of it for so long that it is not ready. */
@@ -98,9 +100,9 @@ static void turn_over_pod(struct site *x, unsigned number)
     if (!o)
         make_pod(x, number);
     else if (rng_chance(r, n && is_silent(n) ? 50 : 5))
-        objects_drop_this(x->sim, o); /* at once */
+        objects_delete_exact(x->sim, o); /* at once */
     else if (rng_chance(r, n ? 60 : 10))
-        objects_drop(x->sim, KIND_POD, name);
+        objects_delete(x->sim, KIND_POD, name);
 }
 
 /* --- Nodes --- */
@@ -157,7 +159,7 @@ static void change_node(struct site *x, struct site_node *n)
     else if (is && is_down && what < 8)
         set_taint(n, true);
     else if (is && (is_silent(n) ? what == 8 : what == 9 && rng_chance(r, 30)))
-        objects_drop_this(x->sim, &is->obj);
+        objects_delete_exact(x->sim, &is->obj);
 }
 
 /* --- What controllers of nodes and pods do --- */
@@ -176,7 +178,7 @@ static bool end_pod(void *ctx, const struct object *o)
     else
         is_lost = o->is_deleting && !node_is_ready(is) && node_has_taint(is, TAINT_OUT_OF_SERVICE);
     if (is_lost)
-        objects_drop_this(x->sim, o);
+        objects_delete_exact(x->sim, o);
     return true;
 }
 

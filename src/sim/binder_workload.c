@@ -33,7 +33,7 @@ static void make_class(struct binder_world *x, const char *name)
     bool is_fast = strcmp(name, "fast") == 0;
     const char *reclaim = rng_chance(&x->sim->work, 70) ? "Delete" : "Retain";
 
-    objects_make(
+    objects_create(
         x->sim, KIND_CLASS, name,
         "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s','annotations':{"
         "'" ANN_DEFAULT_CLASS "':'%s'}},'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'%s'}",
@@ -61,7 +61,7 @@ static void make_volume(struct binder_world *x, const char *name, const char *an
     /* No process here runs on a node: what has node affinity it does not reclaim. */
     bool is_pinned = rng_chance(r, 50) && strcmp(policy, "Retain") == 0;
 
-    objects_make(
+    objects_create(
         x->sim, KIND_VOLUME, name,
         "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s','labels':{'zone':'%s'}%s},"
         "'spec':{'capacity':{'storage':'%uGi'},'accessModes':[%s],'hostPath':{'path':'/x'},"
@@ -119,7 +119,7 @@ static void make_claim(struct binder_world *x, const char *name)
     any_name(r, 'v', volume);
     if (rng_chance(r, 15))
         (void)snprintf(named, sizeof named, ",'volumeName':'%s'", volume);
-    objects_make(
+    objects_create(
         x->sim, KIND_CLAIM, name,
         "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{'accessModes':["
         "%s],'resources':{'requests':{'storage':'%uGi'}}%s%s%s}}",
@@ -133,7 +133,7 @@ static void drop_volume(struct binder_world *x, const char *name)
     if (!o || !x->sim->server.api)
         return;
     storage_of(x, o->uid)->is_unwanted = true;
-    objects_drop_this(x->sim, o);
+    objects_delete_exact(x->sim, o);
 }
 
 /* --- The administrator --- */
@@ -149,8 +149,8 @@ static bool revive(struct binder_world *x, const struct object *o, void *ctx)
         world_is_in_use(x, v) || !x->sim->server.api)
         return true;
     storage_of(x, o->uid)->is_freed = true;
-    objects_change(x->sim, o, "touched", "revived",
-                   is_for_all ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
+    objects_patch(x->sim, o, "touched", "revived",
+                  is_for_all ? "{\"claimRef\":null}" : "{\"claimRef\":{\"uid\":null}}");
     return false;
 }
 
@@ -163,7 +163,7 @@ void binder_workload_keep(struct binder_world *x)
     v = world_volume_by_uid(x, x->released);
     x->released[0] = '\0';
     if (v)
-        objects_change(x->sim, &v->obj, NULL, NULL, "{\"persistentVolumeReclaimPolicy\":\"Retain\"}");
+        objects_patch(x->sim, &v->obj, NULL, NULL, "{\"persistentVolumeReclaimPolicy\":\"Retain\"}");
 }
 
 /* --- The scheduler --- */
@@ -186,7 +186,7 @@ static bool schedule_to(struct binder_world *x, const struct object *o, void *ct
     json_out_text(&spec, "uid", c->obj.uid);
     json_out_end_object(&spec);
     json_out_end_object(&spec);
-    objects_change(x->sim, o, ANN_BOUND_BY_CONTROLLER, "yes", buf_cstr(&spec));
+    objects_patch(x->sim, o, ANN_BOUND_BY_CONTROLLER, "yes", buf_cstr(&spec));
     return false;
 }
 
@@ -212,7 +212,7 @@ static bool let_go(struct binder_world *x, const struct object *o, void *ctx)
     if (!o->is_deleting || !object_has_finalizer(o, finalizer) ||
         (is_volume && volume_of(o)->phase == VOLUME_BOUND))
         return true;
-    objects_let_go(x->sim, o, finalizer);
+    objects_remove_finalizer(x->sim, o, finalizer);
     x->protected_ns = x->sim->now_ns;
     return false;
 }
@@ -230,7 +230,7 @@ void binder_workload_protect(struct binder_world *x)
 static void change_class(struct binder_world *x, const char *name)
 {
     if (store_get(x->sim->server.store, KIND_CLASS, "", name) && rng_chance(&x->sim->work, 50))
-        objects_drop(x->sim, KIND_CLASS, name);
+        objects_delete(x->sim, KIND_CLASS, name);
     else
         make_class(x, name);
 }
@@ -241,7 +241,7 @@ static bool leave(struct binder_world *x, const struct object *o, void *ctx)
     (void)ctx;
     if (claim_of(o)->phase != CLAIM_BOUND || o->is_deleting || rng_chance(&x->sim->work, 50))
         return true;
-    objects_drop(x->sim, KIND_CLAIM, o->name);
+    objects_delete(x->sim, KIND_CLAIM, o->name);
     return false;
 }
 
@@ -251,13 +251,13 @@ static void move(struct binder_world *x, const char *volume, const char *claim)
     uint64_t what = rng_below(&x->sim->work, 10);
 
     if (what < 4)
-        objects_make(x->sim, KIND_CLAIM, claim,
-                     "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                     "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-                     "'storageClassName':''}}",
-                     claim);
+        objects_create(x->sim, KIND_CLAIM, claim,
+                       "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                       "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                       "'storageClassName':''}}",
+                       claim);
     else if (what < 6)
-        objects_make(
+        objects_create(
             x->sim, KIND_VOLUME, volume,
             "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
             "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
@@ -285,9 +285,9 @@ void binder_workload_work(struct binder_world *x)
     } else if (what == 8) {
         make_volume_for(x, volume);
     } else if (what < 11) {
-        objects_drop(x->sim, KIND_CLAIM, claim);
+        objects_delete(x->sim, KIND_CLAIM, claim);
     } else if (what == 11) { /* another claim of the same name */
-        objects_drop(x->sim, KIND_CLAIM, claim);
+        objects_delete(x->sim, KIND_CLAIM, claim);
         binder_workload_protect(x);
         make_claim(x, claim);
     } else if (what == 12) {
@@ -299,8 +299,8 @@ void binder_workload_work(struct binder_world *x)
     } else if (what < 17) {
         (void)world_each(x, KIND_CLAIM, schedule, NULL);
     } else {
-        objects_touch_this(x->sim, what == 17 ? store_get(x->sim->server.store, KIND_CLAIM, OBJECTS_NS, claim)
-                                              : store_get(x->sim->server.store, KIND_VOLUME, "", volume));
+        objects_touch(x->sim, what == 17 ? store_get(x->sim->server.store, KIND_CLAIM, OBJECTS_NS, claim)
+                                         : store_get(x->sim->server.store, KIND_VOLUME, "", volume));
     }
 }
 

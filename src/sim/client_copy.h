@@ -12,8 +12,7 @@ struct answer_copy {
 };
 
 void answer_copy_set(struct answer_copy *copy, const struct client_answer *a);
-/* An answer for a request without response: connection refused, or lost before or after the request was sent.
- */
+/* An answer for a request that got no response: connection refused, or lost before or after it was sent. */
 void answer_copy_set_failure(struct answer_copy *copy, const char *why, bool was_connected,
                              bool may_have_happened);
 /* An answer of a server that rejects the request: a Status with that code. */

@@ -185,7 +185,7 @@ static int say_farewell(struct estate *x, struct error *err)
             x->farewell++;
         break;
     case 1:
-        objects_drop(x->sim, KIND_NODE, n->name);
+        objects_delete(x->sim, KIND_NODE, n->name);
         x->farewell++;
         break;
     case 2:

@@ -19,15 +19,15 @@
 
 static void make_class(struct estate *x, const char *name, const char *provisioner, const char *more)
 {
-    objects_make(x->sim, KIND_CLASS, name,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
-                 "'provisioner':'%s','volumeBindingMode':'Immediate'%s}",
-                 name, provisioner, more);
+    objects_create(x->sim, KIND_CLASS, name,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                   "'provisioner':'%s','volumeBindingMode':'Immediate'%s}",
+                   name, provisioner, more);
 }
 
 void estate_make_node(struct estate *x, const char *name)
 {
-    objects_make(
+    objects_create(
         x->sim, KIND_NODE, name,
         "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'kubernetes.io/hostname':"
         "'%s'}},'spec':{}}",
@@ -37,22 +37,24 @@ void estate_make_node(struct estate *x, const char *name)
 /* A disk of the node that nobody looks after. */
 static void make_far_volume(struct estate *x, const char *name)
 {
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/far'},"
-                 "'storageClassName':'far','persistentVolumeReclaimPolicy':'Retain','nodeAffinity':{"
-                 "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname',"
-                 "'operator':'In','values':['n1']}]}]}}}}",
-                 name);
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/far'},"
+        "'storageClassName':'far','persistentVolumeReclaimPolicy':'Retain','nodeAffinity':{"
+        "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname',"
+        "'operator':'In','values':['n1']}]}]}}}}",
+        name);
 }
 
 static void make_volume(struct estate *x, const char *name)
 {
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'flexVolume':{'driver':'acme/block'},"
-                 "'storageClassName':'grow','persistentVolumeReclaimPolicy':'Retain'}}",
-                 name, 1 + (unsigned)rng_below(&x->sim->work, 3));
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'flexVolume':{'driver':'acme/block'},"
+        "'storageClassName':'grow','persistentVolumeReclaimPolicy':'Retain'}}",
+        name, 1 + (unsigned)rng_below(&x->sim->work, 3));
 }
 
 static void make_claim(struct estate *x, const char *name, const char *labels)
@@ -60,11 +62,11 @@ static void make_claim(struct estate *x, const char *name, const char *labels)
     static const char *const classes[] = { "grow", "grow", "nfs", "nfs", "archive", "disks", "disks" };
     size_t count = ARRAY_LEN(classes) - (x->has_local ? 0 : 2);
 
-    objects_make(x->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'%s},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-                 "'storageClassName':'%s'}}",
-                 name, labels, classes[rng_below(&x->sim->work, count)]);
+    objects_create(x->sim, KIND_CLAIM, name,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'%s},'spec':{"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                   "'storageClassName':'%s'}}",
+                   name, labels, classes[rng_below(&x->sim->work, count)]);
 }
 
 static void make_pod(struct estate *x, const char *name)
@@ -81,11 +83,11 @@ static void make_pod(struct estate *x, const char *name)
                        (unsigned)rng_below(r, ESTATE_CLAIMS));
     if (volume[1] == 'p' && rng_chance(r, 50))
         (void)snprintf(node, sizeof node, "'nodeName':'n%u',", (unsigned)rng_below(r, ESTATE_NODES));
-    objects_make(x->sim, KIND_POD, name,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{%s"
-                 "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i'}],'volumes':[{"
-                 "'name':'e',%s}]}}",
-                 name, node, volume);
+    objects_create(x->sim, KIND_POD, name,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{%s"
+                   "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i'}],'volumes':[{"
+                   "'name':'e',%s}]}}",
+                   name, node, volume);
 }
 
 /* --- What they do --- */
@@ -94,7 +96,7 @@ static void make_pod(struct estate *x, const char *name)
 static void drop(struct estate *x, const struct object *o)
 {
     estate_record(x, o->uid)->is_dropped |= !x->sim->is_muted;
-    objects_drop(x->sim, o->kind->kind, o->name);
+    objects_delete(x->sim, o->kind->kind, o->name);
 }
 
 static void grow_claim(struct estate *x, const struct claim *c)
@@ -110,7 +112,7 @@ static void grow_claim(struct estate *x, const struct claim *c)
     json_out_storage(&spec, "requests", &size);
     json_out_end_object(&spec);
     json_out_end_object(&spec);
-    objects_change(x->sim, &c->obj, NULL, NULL, buf_cstr(&spec));
+    objects_patch(x->sim, &c->obj, NULL, NULL, buf_cstr(&spec));
 }
 
 static void change_claim(struct estate *x, const char *name)
@@ -133,11 +135,11 @@ static void use_and_delete(struct estate *x, const char *pod, const char *claim)
 
     if (!c || c->obj.is_deleting || store_get(x->sim->server.store, KIND_POD, OBJECTS_NS, pod))
         return;
-    objects_make(x->sim, KIND_POD, pod,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{'nodeName':'n0',"
-                 "'containers':[{'name':'c','image':'i'}],'volumes':[{'name':'e','persistentVolumeClaim':{"
-                 "'claimName':'%s'}}]}}",
-                 pod, claim);
+    objects_create(x->sim, KIND_POD, pod,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{'nodeName':'n0',"
+                   "'containers':[{'name':'c','image':'i'}],'volumes':[{'name':'e','persistentVolumeClaim':{"
+                   "'claimName':'%s'}}]}}",
+                   pod, claim);
     drop(x, &c->obj);
 }
 
@@ -148,7 +150,7 @@ static void change_pod(struct estate *x, const char *name)
     if (!o)
         make_pod(x, name);
     else if (rng_chance(&x->sim->work, 30))
-        objects_drop(x->sim, KIND_POD, name);
+        objects_delete(x->sim, KIND_POD, name);
 }
 
 static void change_volume(struct estate *x, const char *name)
@@ -178,7 +180,7 @@ static void change_foreign(struct estate *x, const char *pod)
 static void change_node(struct estate *x, const char *name)
 {
     if (stored_node(x->sim, name))
-        objects_drop(x->sim, KIND_NODE, name);
+        objects_delete(x->sim, KIND_NODE, name);
     else
         estate_make_node(x, name);
 }
@@ -221,7 +223,7 @@ static void grow_volume(struct estate *x, const struct volume *v, int64_t gib)
     json_out_storage(&spec, "capacity", &size);
     json_out_end_object(&spec);
     if (gib <= GIB_MAX)
-        objects_change(x->sim, &v->obj, NULL, NULL, buf_cstr(&spec));
+        objects_patch(x->sim, &v->obj, NULL, NULL, buf_cstr(&spec));
 }
 
 static bool use_claim(void *ctx, const struct object *o)
@@ -268,7 +270,7 @@ static bool end_pod(void *ctx, const struct object *o)
     struct estate *x = ctx;
 
     if (o->is_deleting)
-        objects_drop_this(x->sim, o);
+        objects_delete_exact(x->sim, o);
     return true;
 }
 

@@ -33,31 +33,32 @@ static void make_volume(struct sim *s, const struct storage_volume *v, const cha
     const char *mode = v->is_exclusive ? "ReadWriteOnce" : "ReadWriteMany", *name = v->disk.name;
     char claim[sizeof v->disk.name + 1];
 
-    objects_make(s, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['%s'],'persistentVolumeReclaimPolicy':'Retain',"
-                 "'storageClassName':'%s','volumeMode':'%s',%s}}",
-                 name, mode, class, v->is_block ? "Block" : "Filesystem", source);
+    objects_create(
+        s, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['%s'],'persistentVolumeReclaimPolicy':'Retain',"
+        "'storageClassName':'%s','volumeMode':'%s',%s}}",
+        name, mode, class, v->is_block ? "Block" : "Filesystem", source);
     (void)snprintf(claim, sizeof claim, "c%s", name);
-    objects_make(s, KIND_CLAIM, claim,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s',"
-                 "'volumeName':'%s','volumeMode':'%s'}}",
-                 claim, mode, class, name, v->is_block ? "Block" : "Filesystem");
+    objects_create(s, KIND_CLAIM, claim,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s',"
+                   "'volumeName':'%s','volumeMode':'%s'}}",
+                   claim, mode, class, name, v->is_block ? "Block" : "Filesystem");
 }
 
 static void make_objects(struct node_drivers *drivers)
 {
     char source[PATH_BYTES];
 
-    objects_make(drivers->sim, KIND_CSI_DRIVER, CSI_DRIVER,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
-                 "'},'spec':{'attachRequired':%s,'podInfoOnMount':true,'requiresRepublish':%s,"
-                 "'volumeLifecycleModes':['Persistent','Ephemeral']}}",
-                 drivers->needs_attaching ? "true" : "false", drivers->republishes ? "true" : "false");
-    objects_make(drivers->sim, KIND_CLASS, "grows",
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'grows'},"
-                 "'provisioner':'" CSI_DRIVER "','allowVolumeExpansion':true}");
+    objects_create(drivers->sim, KIND_CSI_DRIVER, CSI_DRIVER,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
+                   "'},'spec':{'attachRequired':%s,'podInfoOnMount':true,'requiresRepublish':%s,"
+                   "'volumeLifecycleModes':['Persistent','Ephemeral']}}",
+                   drivers->needs_attaching ? "true" : "false", drivers->republishes ? "true" : "false");
+    objects_create(drivers->sim, KIND_CLASS, "grows",
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'grows'},"
+                   "'provisioner':'" CSI_DRIVER "','allowVolumeExpansion':true}");
     for (unsigned i = 0; i < DRIVERS_VOLUMES && !drivers->is_csi_only; i++) {
         (void)snprintf(source, sizeof source, "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d%u'%s}", i,
                        drivers->disks.volumes[i].is_block ? "" : ",'fsType':'ext4'");
@@ -96,7 +97,7 @@ void node_drivers_grow(struct node_drivers *drivers)
     json_out_storage(&spec, "requests", &size);
     json_out_end_object(&spec);
     json_out_end_object(&spec);
-    objects_change(drivers->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
+    objects_patch(drivers->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
 }
 
 /* --- Life --- */

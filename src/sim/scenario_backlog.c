@@ -61,11 +61,12 @@ static void make_volume(struct backlog *x, unsigned number)
     char name[NAME_BYTES + 1];
 
     name_of(x, 'v', number, name);
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
-                 "'storageClassName':'%s','persistentVolumeReclaimPolicy':'Retain'}}",
-                 name, size_of(x, number), class_of(x, number));
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'hostPath':{'path':'/x'},"
+        "'storageClassName':'%s','persistentVolumeReclaimPolicy':'Retain'}}",
+        name, size_of(x, number), class_of(x, number));
 }
 
 static bool count(void *ctx, const struct object *o)
@@ -93,11 +94,11 @@ static void make_claims(struct backlog *x)
         unsigned number = (from + i) % x->claims;
 
         name_of(x, 'c', number, name);
-        objects_make(x->sim, KIND_CLAIM, name,
-                     "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                     "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
-                     "'storageClassName':'%s'}}",
-                     name, size_of(x, number), class_of(x, number));
+        objects_create(x->sim, KIND_CLAIM, name,
+                       "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                       "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
+                       "'storageClassName':'%s'}}",
+                       name, size_of(x, number), class_of(x, number));
     }
 }
 
@@ -105,9 +106,9 @@ static void make_claims(struct backlog *x)
 static void make_missing(struct backlog *x)
 {
     if (count_of(x, KIND_CLASS) == 0)
-        objects_make(x->sim, KIND_CLASS, CLASS,
-                     "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'" CLASS
-                     "'},'provisioner':'" BINDERY_PLUGIN "'}");
+        objects_create(x->sim, KIND_CLASS, CLASS,
+                       "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'" CLASS
+                       "'},'provisioner':'" BINDERY_PLUGIN "'}");
     for (unsigned i = 0; i < x->volumes_made; i++)
         make_volume(x, i);
     if (!x->is_late)
@@ -217,7 +218,7 @@ static bool touch(void *ctx, const struct object *o)
 
     if (c->which-- > 0)
         return true;
-    objects_relabel(c->sim, o, "touched", "yes");
+    objects_set_label(c->sim, o, "touched", "yes");
     return false;
 }
 

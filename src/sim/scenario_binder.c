@@ -409,7 +409,7 @@ static void *begin(struct sim *s)
     s->host.ctx = x;
     store_watch(s->server.store, &x->watcher, KIND_COUNT, on_event, NULL, x);
     x->binders[x->binders_count++] = sim_spawn(s, &sim_binder_program_one, NULL);
-    x->is_moving_day = s->host.is_poor = rng_chance(&s->work, 40);
+    x->is_moving_day = s->host.is_unreliable = rng_chance(&s->work, 40);
     if (rng_chance(&s->work, x->is_moving_day ? 25 : 40))
         x->binders[x->binders_count++] = sim_spawn(s, &sim_binder_program_two, NULL);
     binder_workload_begin(x);

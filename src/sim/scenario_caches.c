@@ -126,17 +126,17 @@ static void change(struct scenario *x, const char *name)
     switch (rng_below(r, 12)) {
     case 0:
     case 1:
-        objects_create(s, name, LABEL, rng_chance(r, 70) ? "yes" : "no");
+        objects_create_map(s, name, LABEL, rng_chance(r, 70) ? "yes" : "no");
         break;
     case 2:
-        objects_label(s, name, LABEL, rng_chance(r, 50) ? "yes" : "no");
+        objects_label_map(s, name, LABEL, rng_chance(r, 50) ? "yes" : "no");
         break;
     case 3:
-        objects_delete(s, name);
+        objects_delete_map(s, name);
         break;
     case 4: /* gone and back before anybody looks */
-        objects_delete(s, name);
-        objects_create(s, name, LABEL, "yes");
+        objects_delete_map(s, name);
+        objects_create_map(s, name, LABEL, "yes");
         break;
     case 5:
         objects_create_class(s, name);
@@ -156,7 +156,7 @@ static void change(struct scenario *x, const char *name)
         objects_delete_class(s, x->written);
         break;
     default:
-        objects_touch(s, name, rng_below(r, 1000));
+        objects_touch_map(s, name, rng_below(r, 1000));
         break;
     }
 }

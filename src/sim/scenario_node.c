@@ -194,14 +194,15 @@ static void make_local(struct node_scene *scene, unsigned node, unsigned disk)
     char name[16];
 
     (void)snprintf(name, sizeof name, "v%u%u", node, disk);
-    objects_make(scene->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'%s/%s'},"
-                 "'storageClassName':'later','volumeMode':'%s','persistentVolumeReclaimPolicy':'Retain',"
-                 "'nodeAffinity':{"
-                 "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname',"
-                 "'operator':'In','values':['n%u']}]}]}}}}",
-                 name, mode[0] == 'B' ? "/dev" : "/mnt", name, mode, node);
+    objects_create(
+        scene->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'%s/%s'},"
+        "'storageClassName':'later','volumeMode':'%s','persistentVolumeReclaimPolicy':'Retain',"
+        "'nodeAffinity':{"
+        "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'kubernetes.io/hostname',"
+        "'operator':'In','values':['n%u']}]}]}}}}",
+        name, mode[0] == 'B' ? "/dev" : "/mnt", name, mode, node);
 }
 
 static void make_claim(struct node_scene *scene, unsigned number)
@@ -209,11 +210,11 @@ static void make_claim(struct node_scene *scene, unsigned number)
     char name[16];
 
     (void)snprintf(name, sizeof name, "c%u", number);
-    objects_make(scene->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-                 "'storageClassName':'later','volumeMode':'%s'}}",
-                 name, mode_of(scene, number));
+    objects_create(scene->sim, KIND_CLAIM, name,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                   "'storageClassName':'later','volumeMode':'%s'}}",
+                   name, mode_of(scene, number));
 }
 
 /* Where the seed has raw blocks or growth, half of the pods are for that. */
@@ -258,11 +259,11 @@ static void make_pod(struct node_scene *scene, unsigned number)
         devices = ",'volumeDevices':[{'name':'c','devicePath':'/dev/c'}]";
     else if (claimed)
         mounts = ",{'name':'c','mountPath':'/c'}";
-    objects_make(scene->sim, KIND_POD, name,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
-                 "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
-                 "'name':'v','mountPath':'/v'}%s]%s}],'volumes':[%s%s]}}",
-                 name, mounts, devices, volume, claim);
+    objects_create(scene->sim, KIND_POD, name,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
+                   "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
+                   "'name':'v','mountPath':'/v'}%s]%s}],'volumes':[%s%s]}}",
+                   name, mounts, devices, volume, claim);
 }
 
 static void scene_work(void *ctx)
@@ -280,9 +281,9 @@ static void scene_work(void *ctx)
     if (!o)
         make_pod(scene, number);
     else if (rng_chance(r, 5))
-        objects_drop_this(scene->sim, o);
+        objects_delete_exact(scene->sim, o);
     else if (rng_chance(r, 20))
-        objects_drop(scene->sim, KIND_POD, name);
+        objects_delete(scene->sim, KIND_POD, name);
 }
 
 static void scene_check(void *ctx)
@@ -350,13 +351,14 @@ static void *scene_begin(struct sim *s)
     s->large_fault_divisor = divisors[rng_below(&s->work, ARRAY_LEN(divisors))];
     scene->has_block_disks = rng_chance(&s->work, 30);
     scene->nodes_count = nodes[rng_below(&s->work, ARRAY_LEN(nodes))];
-    objects_make(s, KIND_CLASS, "later",
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'later'},"
-                 "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'WaitForFirstConsumer'}");
-    objects_make(s, KIND_CONFIG_MAP, "settings",
-                 "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'settings'},'data':{'a':'b'}}");
-    objects_make(s, KIND_SECRET, "keys",
-                 "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'keys'},'stringData':{'a':'b'}}");
+    objects_create(
+        s, KIND_CLASS, "later",
+        "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'later'},"
+        "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'WaitForFirstConsumer'}");
+    objects_create(s, KIND_CONFIG_MAP, "settings",
+                   "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'settings'},'data':{'a':'b'}}");
+    objects_create(s, KIND_SECRET, "keys",
+                   "{'apiVersion':'v1','kind':'Secret','metadata':{'name':'keys'},'stringData':{'a':'b'}}");
     node_drivers_init(&scene->drivers, s, SCENE_ROOT);
     begin_planes(scene, rng_chance(&s->work, 25) ? SCENE_PLANES_MAX : 1);
     for (unsigned i = 0; i < scene->nodes_count; i++)

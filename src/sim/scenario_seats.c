@@ -150,7 +150,7 @@ static void *begin(struct sim *s)
     store_watch(s->server.store, &x->watcher, KIND_COUNT, on_event, NULL, x);
     for (unsigned i = 0; i < SEATS; i++) {
         (void)snprintf(name, sizeof name, "seat%u", i);
-        objects_create(s, name, SEATS_LABEL, SEATS_SEAT);
+        objects_create_map(s, name, SEATS_LABEL, SEATS_SEAT);
     }
     x->controllers[x->controllers_count++] = sim_spawn(s, &seats_program_one, NULL);
     if (rng_chance(&s->work, 60))
@@ -170,20 +170,20 @@ static void work(void *ctx)
     case 0:
     case 1:
     case 2:
-        objects_create(x->sim, guest, SEATS_LABEL, SEATS_GUEST);
+        objects_create_map(x->sim, guest, SEATS_LABEL, SEATS_GUEST);
         break;
     case 3:
-        objects_delete(x->sim, guest);
+        objects_delete_map(x->sim, guest);
         break;
     case 4: /* another guest of the same name */
-        objects_delete(x->sim, guest);
-        objects_create(x->sim, guest, SEATS_LABEL, SEATS_GUEST);
+        objects_delete_map(x->sim, guest);
+        objects_create_map(x->sim, guest, SEATS_LABEL, SEATS_GUEST);
         break;
     case 5:
-        objects_touch(x->sim, guest, rng_below(r, 1000));
+        objects_touch_map(x->sim, guest, rng_below(r, 1000));
         break;
     default:
-        objects_touch(x->sim, seat, rng_below(r, 1000));
+        objects_touch_map(x->sim, seat, rng_below(r, 1000));
         break;
     }
 }

@@ -67,11 +67,11 @@ static bool is_in_use(const struct story *x)
 
 static void make_pod(struct story *x)
 {
-    objects_make(x->sim, KIND_POD, STORY_POD,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" STORY_POD "'},'spec':{"
-                 "'terminationGracePeriodSeconds':0,'containers':[{'name':'c','image':'i','volumeMounts':[{"
-                 "'name':'c','mountPath':'/c'}]}],'volumes':[{'name':'c','persistentVolumeClaim':{"
-                 "'claimName':'cd0'}}]}}");
+    objects_create(x->sim, KIND_POD, STORY_POD,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" STORY_POD "'},'spec':{"
+                   "'terminationGracePeriodSeconds':0,'containers':[{'name':'c','image':'i','volumeMounts':[{"
+                   "'name':'c','mountPath':'/c'}]}],'volumes':[{'name':'c','persistentVolumeClaim':{"
+                   "'claimName':'cd0'}}]}}");
     x->stage = STORY_WANTED;
 }
 
@@ -99,7 +99,7 @@ static void tell(struct story *x)
     } else if (x->stage == STORY_KILLED && x->sim->now_ns >= x->drop_ns) {
         x->stage = STORY_LEFT;
         if (pod)
-            objects_drop_this(x->sim, pod);
+            objects_delete_exact(x->sim, pod);
     }
 }
 
@@ -117,17 +117,18 @@ static void check(void *ctx)
 
 static void make_objects(struct sim *s)
 {
-    objects_make(s, KIND_CSI_DRIVER, CSI_DRIVER,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
-                 "'},'spec':{'attachRequired':true}}");
-    objects_make(s, KIND_VOLUME, "d0",
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'d0'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Retain',"
-                 "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d0','fsType':'ext4'}}}");
-    objects_make(s, KIND_CLAIM, "cd0",
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'cd0'},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-                 "'storageClassName':'','volumeName':'d0'}}");
+    objects_create(s, KIND_CSI_DRIVER, CSI_DRIVER,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
+                   "'},'spec':{'attachRequired':true}}");
+    objects_create(
+        s, KIND_VOLUME, "d0",
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'d0'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Retain',"
+        "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d0','fsType':'ext4'}}}");
+    objects_create(s, KIND_CLAIM, "cd0",
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'cd0'},'spec':{"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                   "'storageClassName':'','volumeName':'d0'}}");
 }
 
 static void *begin(struct sim *s)

@@ -38,20 +38,20 @@ static void any_name(struct rng *r, char prefix, unsigned count, char to[static 
 
 static void make_class(struct scheduler_world *x, const struct class_row *k)
 {
-    objects_make(x->sim, KIND_CLASS, k->name,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
-                 "'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'Retain'}",
-                 k->name, k->provisioner, k->binding);
+    objects_create(x->sim, KIND_CLASS, k->name,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                   "'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'Retain'}",
+                   k->name, k->provisioner, k->binding);
 }
 
 static void make_node(struct scheduler_world *x, const char *name)
 {
     const char *zone = zone_names[rng_below(&x->sim->work, ZONES_COUNT)];
 
-    objects_make(x->sim, KIND_NODE, name,
-                 "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'" LABEL_HOST
-                 "':'%s','" LABEL_ZONE "':'%s'}},'spec':{}}",
-                 name, name, zone);
+    objects_create(x->sim, KIND_NODE, name,
+                   "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','labels':{'" LABEL_HOST
+                   "':'%s','" LABEL_ZONE "':'%s'}},'spec':{}}",
+                   name, name, zone);
 }
 
 /* As a rule a disk of one node, sometimes of a zone; as a rule nobody's, sometimes kept for a claim by name.
@@ -70,12 +70,13 @@ static void make_volume(struct scheduler_world *x, const char *name)
     any_name(r, 'c', CLAIMS_COUNT, claim);
     if (is_kept)
         (void)snprintf(ref, sizeof ref, ",'claimRef':{'namespace':'" OBJECTS_NS "','name':'%s'}", claim);
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/x'},'nodeAffinity':{"
-                 "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'%s','operator':'In',"
-                 "'values':['%s']}]}]}},'storageClassName':'%s','persistentVolumeReclaimPolicy':'Retain'%s}}",
-                 name, size, is_zonal ? LABEL_ZONE : LABEL_HOST, is_zonal ? zone : node, class, ref);
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'%uGi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/x'},'nodeAffinity':{"
+        "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'%s','operator':'In',"
+        "'values':['%s']}]}]}},'storageClassName':'%s','persistentVolumeReclaimPolicy':'Retain'%s}}",
+        name, size, is_zonal ? LABEL_ZONE : LABEL_HOST, is_zonal ? zone : node, class, ref);
 }
 
 static void make_claim(struct scheduler_world *x, const char *name)
@@ -90,11 +91,11 @@ static void make_claim(struct scheduler_world *x, const char *name)
     any_name(r, 'v', VOLUMES_COUNT, volume);
     if (rng_chance(r, 5))
         (void)snprintf(named, sizeof named, ",'volumeName':'%s'", volume);
-    objects_make(x->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
-                 "'storageClassName':'%s'%s}}",
-                 name, size, class, named);
+    objects_create(x->sim, KIND_CLAIM, name,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'%uGi'}},"
+                   "'storageClassName':'%s'%s}}",
+                   name, size, class, named);
 }
 
 /* As a rule whoever wants a pod also makes its claims. */
@@ -120,7 +121,7 @@ static void make_pod(struct scheduler_world *x, const char *name)
     }
     if (is_choosy)
         (void)snprintf(selector, sizeof selector, ",'nodeSelector':{'" LABEL_ZONE "':'%s'}", zone);
-    objects_make(
+    objects_create(
         x->sim, KIND_POD, name,
         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{'containers':[{'name':"
         "'c','image':'i'}],'volumes':[{'name':'a','persistentVolumeClaim':{'claimName':'%s'}}%s]%s}}",
@@ -138,12 +139,12 @@ static void change_node(struct scheduler_world *x, const char *name)
     if (!n)
         make_node(x, name);
     else if (what == 0)
-        objects_drop(x->sim, KIND_NODE, name);
+        objects_delete(x->sim, KIND_NODE, name);
     else if (what < 3)
-        objects_change(x->sim, &n->obj, NULL, NULL,
-                       n->is_unschedulable ? "{\"unschedulable\":null}" : "{\"unschedulable\":true}");
+        objects_patch(x->sim, &n->obj, NULL, NULL,
+                      n->is_unschedulable ? "{\"unschedulable\":null}" : "{\"unschedulable\":true}");
     else
-        objects_relabel(x->sim, &n->obj, LABEL_ZONE, zone_names[rng_below(r, ZONES_COUNT)]);
+        objects_set_label(x->sim, &n->obj, LABEL_ZONE, zone_names[rng_below(r, ZONES_COUNT)]);
 }
 
 /* --- Protection --- */
@@ -179,7 +180,7 @@ static bool let_go(void *ctx, const struct object *o)
         (void)objects_each(x->sim, KIND_POD, find_use, &u);
     if (u.is_in_use)
         return true;
-    objects_let_go(x->sim, o, finalizer);
+    objects_remove_finalizer(x->sim, o, finalizer);
     return false;
 }
 
@@ -192,14 +193,15 @@ static void provision(struct scheduler_world *x, const struct claim *c, const ch
     (void)snprintf(name, sizeof name, "pvc-%s", c->obj.uid);
     if (stored_volume(x->sim, name))
         return;
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'3Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/x'},'nodeAffinity':{"
-                 "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'" LABEL_HOST
-                 "','operator':'In','values':['%s']}]}]}},'storageClassName':'%s',"
-                 "'persistentVolumeReclaimPolicy':'Retain','claimRef':{'kind':'PersistentVolumeClaim',"
-                 "'apiVersion':'v1','namespace':'" OBJECTS_NS "','name':'%s','uid':'%s'}}}",
-                 name, node, c->class, c->obj.name, c->obj.uid);
+    objects_create(
+        x->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'3Gi'},'accessModes':['ReadWriteOnce'],'local':{'path':'/x'},'nodeAffinity':{"
+        "'required':{'nodeSelectorTerms':[{'matchExpressions':[{'key':'" LABEL_HOST
+        "','operator':'In','values':['%s']}]}]}},'storageClassName':'%s',"
+        "'persistentVolumeReclaimPolicy':'Retain','claimRef':{'kind':'PersistentVolumeClaim',"
+        "'apiVersion':'v1','namespace':'" OBJECTS_NS "','name':'%s','uid':'%s'}}}",
+        name, node, c->class, c->obj.name, c->obj.uid);
 }
 
 /* The provisioner outside makes a volume on the node, or says that it cannot, as it must where the node is
@@ -214,7 +216,7 @@ static bool serve(void *ctx, const struct object *o)
     if (!node || o->is_deleting || (stored_node(x->sim, node) && !is_outside))
         return true;
     if (!stored_node(x->sim, node) || (!x->sim->is_healed && rng_chance(&x->sim->work, 40)))
-        objects_change(x->sim, o, ANN_SELECTED_NODE, NULL, NULL);
+        objects_patch(x->sim, o, ANN_SELECTED_NODE, NULL, NULL);
     else
         provision(x, c, node);
     return rng_chance(&x->sim->work, 50); /* somebody else's turn another time */
@@ -241,7 +243,7 @@ static void turn_over_volume(struct scheduler_world *x, const char *name)
     if (!v)
         make_volume(x, name);
     else if (v->phase == VOLUME_RELEASED || rng_chance(&x->sim->work, 10))
-        objects_drop_this(x->sim, &v->obj);
+        objects_delete_exact(x->sim, &v->obj);
 }
 
 /* Whoever has a node is soon done; whoever waits is seldom given up. */
@@ -252,7 +254,7 @@ static void turn_over_pod(struct scheduler_world *x, const char *name)
     if (!o)
         make_pod(x, name);
     else if (rng_chance(&x->sim->work, pod_of(o)->node_name[0] ? 60 : 8))
-        objects_drop_this(x->sim, o);
+        objects_delete_exact(x->sim, o);
 }
 
 static void change_class(struct scheduler_world *x, const struct class_row *k)
@@ -260,7 +262,7 @@ static void change_class(struct scheduler_world *x, const struct class_row *k)
     if (!stored_class(x->sim, k->name))
         make_class(x, k);
     else if (rng_chance(&x->sim->work, 20))
-        objects_drop(x->sim, KIND_CLASS, k->name);
+        objects_delete(x->sim, KIND_CLASS, k->name);
 }
 
 void scheduler_workload_work(struct scheduler_world *x)
@@ -274,7 +276,7 @@ void scheduler_workload_work(struct scheduler_world *x)
     any_name(r, 'p', PODS_COUNT, pod);
     any_name(r, 'n', NODES_COUNT, node);
     if (what == 0)
-        objects_drop(x->sim, KIND_CLAIM, claim);
+        objects_delete(x->sim, KIND_CLAIM, claim);
     else if (what < 3 && !stored_claim(x->sim, claim))
         make_claim(x, claim);
     else if (what < 7)
@@ -288,8 +290,8 @@ void scheduler_workload_work(struct scheduler_world *x)
     else if (what < 18)
         (void)objects_each(x->sim, KIND_CLAIM, serve, x);
     else
-        objects_touch_this(x->sim, what == 18 ? store_get(x->sim->server.store, KIND_CLAIM, OBJECTS_NS, claim)
-                                              : store_get(x->sim->server.store, KIND_VOLUME, "", volume));
+        objects_touch(x->sim, what == 18 ? store_get(x->sim->server.store, KIND_CLAIM, OBJECTS_NS, claim)
+                                         : store_get(x->sim->server.store, KIND_VOLUME, "", volume));
 }
 
 void scheduler_workload_begin(struct scheduler_world *x)

@@ -239,7 +239,7 @@ static void own_work(void *ctx)
 
     x->acts++;
     x->has_crashed = x->has_crashed || sim_has_fault(x->sim, &x->sim->faults, FAULT_CRASH, 20);
-    objects_create(x->sim, x->acts == 5 ? "five" : "other", "l", "v");
+    objects_create_map(x->sim, x->acts == 5 ? "five" : "other", "l", "v");
 }
 
 static void own_end(void *ctx)

@@ -165,7 +165,7 @@ static void own_work(void *ctx)
     struct own *x = ctx;
 
     x->works++;
-    objects_create(x->sim, "a", "l", "v");
+    objects_create_map(x->sim, "a", "l", "v");
 }
 
 static int own_settled(void *ctx, struct error *err)
