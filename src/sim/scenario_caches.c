@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "api/json_out.h"
+#include "sim/informer_checker.h"
 #include "sim/objects.h"
-#include "sim/witness.h"
 
 #define LABEL "kept"
 #define NAMES 6
@@ -17,8 +17,8 @@
 struct caches {
     struct informer *maps;
     struct informer *classes;
-    struct witness maps_witness;
-    struct witness classes_witness;
+    struct informer_checker maps_checker;
+    struct informer_checker classes_checker;
     struct client_call call; /* a write of its own */
 };
 
@@ -51,8 +51,8 @@ static void *caches_start(struct sim_process *p, void *ctx)
     (void)ctx;
     c->maps = start_informer(p, KIND_CONFIG_MAP, LABEL "=yes", p->seed % 2);
     c->classes = start_informer(p, KIND_CLASS, NULL, p->seed % 3 == 0);
-    witness_init(&c->maps_witness, p->sim, c->maps, KIND_CONFIG_MAP, LABEL, "yes");
-    witness_init(&c->classes_witness, p->sim, c->classes, KIND_CLASS, NULL, NULL);
+    informer_checker_init(&c->maps_checker, p->sim, c->maps, KIND_CONFIG_MAP, LABEL, "yes");
+    informer_checker_init(&c->classes_checker, p->sim, c->classes, KIND_CLASS, NULL, NULL);
     informer_start(c->maps);
     informer_start(c->classes);
     return c;
@@ -63,8 +63,8 @@ static void caches_kill(void *state)
     struct caches *c = state;
 
     client_cancel(&c->call);
-    witness_done(&c->maps_witness);
-    witness_done(&c->classes_witness);
+    informer_checker_done(&c->maps_checker);
+    informer_checker_done(&c->classes_checker);
     c->maps = informer_free(c->maps);
     c->classes = informer_free(c->classes);
     free(c);
@@ -178,9 +178,9 @@ static int settled(void *ctx, struct error *err)
 {
     struct scenario *x = ctx;
     const struct caches *c = x->process->state;
-    int r = witness_check(&c->maps_witness, err);
+    int r = informer_checker_compare(&c->maps_checker, err);
 
-    return r < 0 ? r : witness_check(&c->classes_witness, err);
+    return r < 0 ? r : informer_checker_compare(&c->classes_checker, err);
 }
 
 const struct sim_scenario sim_scenario_caches = {

@@ -11,8 +11,8 @@
 #include "machinery/merge_patch.h"
 #include "machinery/pending_operations.h"
 #include "machinery/recorder.h"
+#include "sim/informer_checker.h"
 #include "sim/objects.h"
-#include "sim/witness.h"
 
 #define NAME_BYTES 64
 #define CLEAN_NS (20 * NS_PER_S)
@@ -21,8 +21,8 @@ struct seats {
     struct sim_process *process;
     struct informer *seats;
     struct informer *guests;
-    struct witness seats_witness;
-    struct witness guests_witness;
+    struct informer_checker seats_checker;
+    struct informer_checker guests_checker;
     struct informer_handler seats_handler;
     struct informer_handler guests_handler;
     struct controller *controller;
@@ -458,8 +458,8 @@ static void *seats_start(struct sim_process *p, void *ctx)
     start_machinery(s);
     s->seats = start_informer(s, SEATS_LABEL "=" SEATS_SEAT, &seat_index);
     s->guests = start_informer(s, SEATS_LABEL "=" SEATS_GUEST, &guest_index);
-    witness_init(&s->seats_witness, p->sim, s->seats, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_SEAT);
-    witness_init(&s->guests_witness, p->sim, s->guests, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_GUEST);
+    informer_checker_init(&s->seats_checker, p->sim, s->seats, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_SEAT);
+    informer_checker_init(&s->guests_checker, p->sim, s->guests, KIND_CONFIG_MAP, SEATS_LABEL, SEATS_GUEST);
     s->seats_handler = (struct informer_handler){ .on_upsert = on_seat, .on_synced = on_synced, .ctx = s };
     s->guests_handler = (struct informer_handler){
         .on_upsert = on_guest, .on_removed = on_guest, .on_synced = on_synced, .ctx = s
@@ -483,8 +483,8 @@ static void seats_kill(void *state)
     }
     informer_remove_handler(&s->seats_handler);
     informer_remove_handler(&s->guests_handler);
-    witness_done(&s->seats_witness);
-    witness_done(&s->guests_witness);
+    informer_checker_done(&s->seats_checker);
+    informer_checker_done(&s->guests_checker);
     s->controller = controller_free(s->controller);
     s->recorder = recorder_free(s->recorder);
     s->seats = informer_free(s->seats);
@@ -507,10 +507,10 @@ const struct sim_program seats_program_two = { "two", seats_start, seats_kill, s
 int seats_settled(const void *state, struct error *err)
 {
     const struct seats *s = state;
-    int r = witness_check(&s->seats_witness, err);
+    int r = informer_checker_compare(&s->seats_checker, err);
 
     if (r == 0)
-        r = witness_check(&s->guests_witness, err);
+        r = informer_checker_compare(&s->guests_checker, err);
     if (r == 0 && operations_pending(s->operations))
         r = error_set(err, ERR_INTERNAL, "operations go on");
     if (r == 0 && workqueue_depth(controller_queue(s->controller)))
