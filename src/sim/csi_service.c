@@ -216,7 +216,7 @@ static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_r
         return RPC_OK;
     if (!make_target(d, path, S_IFREG))
         return refuse(q, RPC_INTERNAL, "its directory is missing");
-    if (q->is_half)
+    if (q->is_partial)
         return RPC_INTERNAL;
     (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
     return machine_mount(d->machine, device, path, "", "bind") == 0 ? RPC_OK
@@ -342,7 +342,7 @@ static enum rpc_code publish(struct sim_csi_driver *d, struct peer_request *q)
         return complain(d, q, "something else is mounted", r->volume_id, r->target_path);
     if (!make_target(d, r->target_path, S_IFDIR))
         return complain(d, q, "its directory is missing", r->volume_id, r->target_path);
-    if (q->is_half)
+    if (q->is_partial)
         return RPC_INTERNAL;
     if (v)
         is_done = mount_at(d, v, d->has_stages ? r->staging_target_path : NULL, r->target_path, r->readonly);
@@ -363,7 +363,7 @@ static enum rpc_code unpublish(struct sim_csi_driver *d, struct peer_request *q)
         return complain(d, q, "there is nothing to unpublish", r->volume_id, r->target_path);
     if (tree_at(d, r->target_path) && machine_unmount(d->machine, r->target_path, 0) != 0)
         return refuse(q, RPC_INTERNAL, "cannot unmount: it is busy");
-    if (q->is_half)
+    if (q->is_partial)
         return RPC_INTERNAL;
     remove_dir(d, r->target_path);
     use_end(d, r->target_path);
@@ -443,7 +443,7 @@ static enum rpc_code expand(struct sim_csi_driver *d, struct peer_request *q)
         return complain(d, q, "its disk is smaller", r->volume_id, r->volume_path);
     if (sim_has_fault(d->machine->sim, &d->machine->rng, FAULT_HOST, 10))
         return refuse(q, RPC_OUT_OF_RANGE, "not to this size");
-    if (q->is_half)
+    if (q->is_partial)
         return RPC_INTERNAL;
     if (v->fs_bytes < bytes)
         v->fs_bytes = bytes;
@@ -491,7 +491,7 @@ static enum rpc_code serve(void *ctx, struct peer_request *q)
 }
 
 /* What must not grow while it is in use is not tried again before it was unmounted. */
-static void on_fate(void *ctx, const struct peer_request *q, enum rpc_code code)
+static void on_forced_code(void *ctx, const struct peer_request *q, enum rpc_code code)
 {
     struct sim_csi_driver *d = ctx;
     struct storage_volume *v;
@@ -505,4 +505,4 @@ static void on_fate(void *ctx, const struct peer_request *q, enum rpc_code code)
         v->is_barred[d->node] = true;
 }
 
-const struct machine_peer_type csi_service_type = { subject, serve, on_fate };
+const struct machine_peer_type csi_service_type = { subject, serve, on_forced_code };
