@@ -318,8 +318,7 @@ int machine_process_wait(struct sys *k, const struct process_spec *spec, const a
         return r;
     c->worker = worker_here();
     while (!c->has_ended) {
-        if (!worker_wait(machine_of(k)->sim->now_ns +
-                         STOP_LOOK_NS)) { /* the process was killed; the child continues */
+        if (!worker_wait(machine_of(k)->sim->now_ns + STOP_LOOK_NS)) { /* killed; the child continues */
             c->worker = NULL;
             children_lose_process(machine_of(k), sim_process_current());
             return error_set(err, ERR_CANCELLED, "%s was cancelled", spec->argv[0]);

@@ -228,7 +228,7 @@ static const char *choose_claim(const struct node_scene *scene)
         return claim;
     if (scene->has_block_disks && rng_chance(r, 50))
         return "c1";
-    if (node_drivers_is_block(&scene->drivers, "cd1") || scene->drivers.grows)
+    if (node_drivers_is_block(&scene->drivers, "cd1") || scene->drivers.expands_claims)
         return rng_chance(r, 70) ? "cd1" : "cd2";
     return claim;
 }
@@ -275,7 +275,7 @@ static void scene_work(void *ctx)
     char name[16];
 
     if (rng_chance(r, 12))
-        node_drivers_grow(&scene->drivers);
+        node_drivers_expand_claim(&scene->drivers);
     (void)snprintf(name, sizeof name, "p%u", number);
     o = store_get(scene->sim->server.store, KIND_POD, OBJECTS_NS, name);
     if (!o)
@@ -334,7 +334,7 @@ static void begin_planes(struct node_scene *scene, unsigned count)
     for (unsigned i = 0; i < count; i++) {
         struct machine *m = machine_new(scene->sim, names[i]);
 
-        node_drivers_add_head(&scene->drivers, m);
+        node_drivers_add_plane(&scene->drivers, m);
         scene->planes[i] = (struct sim_daemon_options){ .program = &plane_program, .host = names[i] };
         scene->planes[i].settings.is_elected = count > 1;
         (void)sim_spawn_on(m, &sim_daemon_program, &scene->planes[i]);
