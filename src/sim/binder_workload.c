@@ -38,7 +38,7 @@ static void make_class(struct binder_world *x, const char *name)
         "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s','annotations':{"
         "'" ANN_DEFAULT_CLASS "':'%s'}},'provisioner':'%s','volumeBindingMode':'%s','reclaimPolicy':'%s'}",
         name, is_fast && rng_chance(&x->sim->work, 30) ? "true" : "false",
-        is_fast ? BINDERY_PLUGIN : "kubernetes.io/no-provisioner",
+        is_fast ? SIM_BINDER_PLUGIN : "kubernetes.io/no-provisioner",
         strcmp(name, "late") == 0 ? "WaitForFirstConsumer" : "Immediate", reclaim);
 }
 

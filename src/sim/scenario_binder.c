@@ -99,7 +99,7 @@ static bool was_made(const struct binder_world *x, const char *volume)
 static bool is_at_work(const struct binder_world *x, unsigned serial)
 {
     for (unsigned i = 0; i < x->binders_count; i++)
-        if (sim_binder_is_at_work(x->binders[i]->state, serial))
+        if (sim_binder_has_work(x->binders[i]->state, serial))
             return true;
     return false;
 }
@@ -109,19 +109,19 @@ static void on_begin(void *ctx, const char *what, const char *name)
     struct sim_binder_effect e;
 
     sim_binder_effect_parse(name, &e);
-    if (strcmp(what, BINDERY_PROVISION) != 0)
+    if (strcmp(what, SIM_BINDER_PROVISION) != 0)
         storage_of(ctx, e.uid)->is_begun = true;
 }
 
 static void on_effect(void *ctx, const char *what, const char *name)
 {
     struct binder_world *x = ctx;
-    bool is_recycling = strcmp(what, BINDERY_RECYCLE) == 0;
+    bool is_recycling = strcmp(what, SIM_BINDER_RECYCLE) == 0;
     struct sim_binder_effect e;
     const struct volume *v;
 
     sim_binder_effect_parse(name, &e);
-    if (strcmp(what, BINDERY_PROVISION) == 0) {
+    if (strcmp(what, SIM_BINDER_PROVISION) == 0) {
         if (!was_made(x, e.volume) && x->made_count < MADE_MAX)
             (void)snprintf(x->made[x->made_count++], sizeof x->made[0], "%s", e.volume);
         return;
@@ -303,7 +303,7 @@ static bool settled_unbound(struct binder_world *x, const struct claim *c, struc
     (void)world_each(x, KIND_VOLUME, fits, &f);
     if (f.volume)
         return settle_error(err, &c->obj, "waits, and a volume fits");
-    if (k && strcmp(k->provisioner, BINDERY_PLUGIN) == 0)
+    if (k && strcmp(k->provisioner, SIM_BINDER_PLUGIN) == 0)
         return settle_error(err, &c->obj, "waits to be provisioned");
     return c->phase == CLAIM_PENDING || c->class[0] ? true : settle_error(err, &c->obj, "is not Pending");
 }

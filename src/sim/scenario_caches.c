@@ -1,6 +1,7 @@
-/* Caches: informers alone. Objects come, change, leave the selection, go and come back under the same name;
- * whatever happens on the way, the informers keep their promises and end where the server is. Some classes
- * the process makes itself, and shows its informer the answers, which may be late. */
+/* Scenario caches: one process with two informers, each with a checker (informer_checker.h). Objects are
+ * created, changed, removed from the selection, deleted and recreated under the same name. The notifications
+ * must be consistent at any time, and finally caches and server agree. The process writes some classes itself
+ * and passes the answers, which may be late, to its informer. */
 #include "sim/sim_world.h"
 
 #include <inttypes.h>
@@ -19,10 +20,10 @@ struct caches {
     struct informer *classes;
     struct informer_checker maps_checker;
     struct informer_checker classes_checker;
-    struct client_call call; /* a write of its own */
+    struct client_call call; /* a write of the process itself */
 };
 
-struct scenario {
+struct caches_scenario {
     struct sim *sim;
     struct sim_process *process;
     char written[16]; /* the class that the process wrote last */
@@ -80,7 +81,7 @@ static void on_written(void *ctx, const struct client_answer *a)
         informer_observe(c->classes, a->object);
 }
 
-/* The process makes a class, or changes one, if it is not about to already. */
+/* The process creates or patches a class, unless it has a request in flight. */
 static void write_class(struct sim_process *p, const char *name, uint64_t number)
 {
     struct caches *c = p->state;
@@ -108,19 +109,19 @@ static void write_class(struct sim_process *p, const char *name, uint64_t number
     p->has_work = true;
 }
 
-static void *begin(struct sim *s)
+static void *caches_scenario_begin(struct sim *s)
 {
-    struct scenario *x = sim_alloc(sizeof *x);
+    struct caches_scenario *scenario = sim_alloc(sizeof *scenario);
 
-    x->sim = s;
-    x->process = sim_spawn(s, &caches_program, NULL);
-    (void)snprintf(x->written, sizeof x->written, "n0");
-    return x;
+    scenario->sim = s;
+    scenario->process = sim_spawn(s, &caches_program, NULL);
+    (void)snprintf(scenario->written, sizeof scenario->written, "n0");
+    return scenario;
 }
 
-static void change(struct scenario *x, const char *name)
+static void change_object(struct caches_scenario *scenario, const char *name)
 {
-    struct sim *s = x->sim;
+    struct sim *s = scenario->sim;
     struct rng *r = &s->work;
 
     switch (rng_below(r, 12)) {
@@ -134,7 +135,7 @@ static void change(struct scenario *x, const char *name)
     case 3:
         objects_delete_map(s, name);
         break;
-    case 4: /* gone and back before anybody looks */
+    case 4: /* deleted and recreated at once */
         objects_delete_map(s, name);
         objects_create_map(s, name, LABEL, "yes");
         break;
@@ -149,11 +150,11 @@ static void change(struct scenario *x, const char *name)
         break;
     case 8:
     case 9:
-        write_class(x->process, name, rng_below(r, 1000));
-        (void)snprintf(x->written, sizeof x->written, "%s", name);
+        write_class(scenario->process, name, rng_below(r, 1000));
+        (void)snprintf(scenario->written, sizeof scenario->written, "%s", name);
         break;
-    case 10: /* perhaps before the process hears that it was made */
-        objects_delete_class(s, x->written);
+    case 10: /* perhaps before the process receives the answer to its write */
+        objects_delete_class(s, scenario->written);
         break;
     default:
         objects_touch_map(s, name, rng_below(r, 1000));
@@ -161,23 +162,23 @@ static void change(struct scenario *x, const char *name)
     }
 }
 
-static void work(void *ctx)
+static void caches_scenario_work(void *ctx)
 {
-    struct scenario *x = ctx;
-    /* Now and then so much at once that history does not reach back to the start of it. */
-    uint64_t times = rng_below(&x->sim->work, 20) == 0 ? 100 : 1 + rng_below(&x->sim->work, 4);
+    struct caches_scenario *scenario = ctx;
+    /* Sometimes more changes at once than the history of the server holds. */
+    uint64_t times = rng_below(&scenario->sim->work, 20) == 0 ? 100 : 1 + rng_below(&scenario->sim->work, 4);
     char name[16];
 
     for (uint64_t i = 0; i < times; i++) {
-        (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&x->sim->work, NAMES));
-        change(x, name);
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&scenario->sim->work, NAMES));
+        change_object(scenario, name);
     }
 }
 
-static int settled(void *ctx, struct error *err)
+static int caches_scenario_settled(void *ctx, struct error *err)
 {
-    struct scenario *x = ctx;
-    const struct caches *c = x->process->state;
+    struct caches_scenario *scenario = ctx;
+    const struct caches *c = scenario->process->state;
     int r = informer_checker_compare(&c->maps_checker, err);
 
     return r < 0 ? r : informer_checker_compare(&c->classes_checker, err);
@@ -186,8 +187,8 @@ static int settled(void *ctx, struct error *err)
 const struct sim_scenario sim_scenario_caches = {
     .name = "caches",
     .summary = "informers follow the server",
-    .begin = begin,
-    .work = work,
-    .settled = settled,
+    .begin = caches_scenario_begin,
+    .work = caches_scenario_work,
+    .settled = caches_scenario_settled,
     .end = free,
 };

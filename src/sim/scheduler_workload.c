@@ -23,7 +23,7 @@ static const struct class_row classes[] = {
     { "disk", "kubernetes.io/no-provisioner", "WaitForFirstConsumer" },
     { "flash", "kubernetes.io/no-provisioner", "WaitForFirstConsumer" },
     { "outside", PROVISIONER, "WaitForFirstConsumer" },
-    { "inside", BINDERY_PLUGIN, "WaitForFirstConsumer" },
+    { "inside", SIM_BINDER_PLUGIN, "WaitForFirstConsumer" },
     { "now", "kubernetes.io/no-provisioner", "Immediate" },
 };
 
