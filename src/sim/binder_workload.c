@@ -59,8 +59,8 @@ static void make_volume(struct binder_scenario *scenario, const char *name, cons
     unsigned size = 1 + (unsigned)rng_below(r, 3);
     const char *zone = rng_chance(r, 50) ? "a" : "b", *class = pick_text(r, classes, ARRAY_LEN(classes));
     const char *policy = draw_policy(scenario), *of_modes = pick_text(r, modes, 2);
-    /* The binders run on no node and do not reclaim volumes with node affinity: these have the policy Retain.
-     */
+    /* Volumes with node affinity have the policy Retain: these binders run on no node and do not reclaim
+     * them. */
     bool is_pinned = rng_chance(r, 50) && strcmp(policy, "Retain") == 0;
 
     objects_create(
