@@ -4,8 +4,7 @@
  * Invariants: no version of a volume is assigned to two claims; no pod gets two nodes, or a node that cannot
  * reach its volumes. Finally every pod that can run has a node, and no claim waits for a deleted node.
  *
- * The final state is computed: every node is tried for every pod without one, with the smaller claim first.
- */
+ * The final state is computed: every node is tried for every pod without one, the smaller claim first. */
 #include "sim/scenario_scheduler.h"
 
 #include <stdio.h>
