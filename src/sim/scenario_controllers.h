@@ -19,8 +19,8 @@
 #define EXPORT_DIR "/persistentvolumes" /* where the export is mounted */
 #define EXPORT_SERVER_PATH "/exported"  /* its path on the file server */
 #define DISKS_DIR "/mnt/disks"
-#define LABEL_FOREIGN \
-    "foreign" /* label of claims that the workload creates with the name of an ephemeral claim */
+/* Of claims that the workload creates with the name of an ephemeral claim. */
+#define LABEL_FOREIGN "foreign"
 #define UID_BYTES 64
 
 /* What the checks need to know about an object, also after its deletion. */
