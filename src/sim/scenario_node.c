@@ -346,9 +346,7 @@ static void begin_planes(struct node_scenario *scenario, unsigned count)
 static void *node_scenario_begin(struct sim *s)
 {
     static const unsigned divisors[] = { 1, 4, 20 };
-    static const unsigned nodes[] = {
-        2, 2, 2, 2, 2, 3, 3, 4, 5
-    }; /* mostly two: runs with more take longer */
+    static const unsigned nodes[] = { 2, 2, 2, 2, 2, 3, 3, 4, 5 }; /* runs with many take longer */
     struct node_scenario *scenario = sim_alloc(sizeof *scenario);
 
     scenario->sim = s;
