@@ -194,7 +194,7 @@ static int print_failure(const struct sim_options *o, const struct sim_report *r
 
 static void print_shrunk(const struct sim_report *from, const struct shrunk *to)
 {
-    (void)printf("shrunk: %u faults of %u, %" PRIu32 " acts of %" PRIu32 ", %" PRIu64 " lines of %" PRIu64
+    (void)printf("shrunk: %u faults of %u, %" PRIu32 " actions of %" PRIu32 ", %" PRIu64 " lines of %" PRIu64
                  ", after %u runs\n",
                  to->report.faults_made, from->faults_made, to->report.counts.actions_done,
                  from->counts.actions_done, to->report.lines, from->lines, to->runs);

@@ -117,7 +117,7 @@ static void patch_node(const struct attach_scenario_node *n, const char *subreso
                                 .patch = subresource ? CLIENT_PATCH_STRATEGIC : CLIENT_PATCH_MERGE,
                                 .body = str_of(body) };
 
-    sim_trace(n->scenario->sim, "somebody: patch node %s %s", n->name, body);
+    sim_trace(n->scenario->sim, "workload: patch node %s %s", n->name, body);
     sim_request(n->scenario->sim, &q);
 }
 

@@ -82,13 +82,13 @@ static bool check_claim(void *ctx, const struct object *o)
     const struct owner *owner = object_controller(o);
 
     if (o->is_deleting)
-        return is_used(l->scenario, c) || report_unsettled(l, o, "is deleted and stays");
+        return is_used(l->scenario, c) || report_unsettled(l, o, "is being deleted and still exists");
     if (owner && !has_object(l->scenario, KIND_POD, owner->uid))
-        return report_unsettled(l, o, "has outlived its pod");
+        return report_unsettled(l, o, "exists after the deletion of its pod");
     if ((strcmp(c->class, "nfs") == 0 || strcmp(c->class, "archive") == 0) && c->phase != CLAIM_BOUND)
         return report_unsettled(l, o, "has no volume");
     if (c->phase == CLAIM_BOUND && v && is_expanding(c, v))
-        return report_unsettled(l, o, "does not grow");
+        return report_unsettled(l, o, "is not expanded");
     return true;
 }
 
@@ -100,7 +100,7 @@ static bool check_pod(void *ctx, const struct object *o)
     const struct pod *p = pod_of(o);
 
     if (o->is_deleting)
-        return report_unsettled(l, o, "is still there");
+        return report_unsettled(l, o, "still exists");
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct pod_volume *v = &p->volumes.items[i];
 
@@ -116,9 +116,9 @@ static bool check_volume(void *ctx, const struct object *o)
     const struct volume *v = volume_of(o);
 
     if (o->is_deleting && v->phase != VOLUME_BOUND)
-        return report_unsettled(l, o, "is deleted and stays");
+        return report_unsettled(l, o, "is being deleted and still exists");
     if (v->phase == VOLUME_RELEASED && v->reclaim == RECLAIM_DELETE)
-        return report_unsettled(l, o, "is released and stays");
+        return report_unsettled(l, o, "is released and not deleted");
     return true;
 }
 
@@ -207,7 +207,8 @@ static int run_node_test(struct controllers_scenario *scenario, struct error *er
     default:
         return 0;
     }
-    return error_set(err, ERR_BUSY, "volume far is told nothing of its node (%u)", scenario->node_test_stage);
+    return error_set(err, ERR_BUSY, "volume far has no event about its node (stage %u)",
+                     scenario->node_test_stage);
 }
 
 int controllers_scenario_settled(void *ctx, struct error *err)

@@ -241,7 +241,7 @@ static bool use_claim(void *ctx, const struct object *o)
     if (w->expands_volumes && v->source.kind == SOURCE_NFS && rng_chance(&scenario->sim->work, 50))
         expand_volume(scenario, v, quantity_value(&v->capacity) / GIB + 2);
     if (!controllers_scenario_record(scenario, o->uid)->has_data && !scenario->sim->is_muted) {
-        sim_trace(scenario->sim, "somebody: write data of claim %s", o->name);
+        sim_trace(scenario->sim, "workload: write data of claim %s", o->name);
         controllers_scenario_record(scenario, o->uid)->has_data = true;
         (void)tree_add(dir, o->uid, S_IFREG | 0644);
         tree_write(tree_add(dir, "elsewhere", S_IFLNK | 0777), "/mnt/other");
@@ -296,7 +296,7 @@ static bool expand_file_system(void *ctx, const struct object *o)
     controllers_scenario_record(scenario, v->obj.uid)->bytes = (uint64_t)quantity_value(&v->capacity);
     sim_must(resize_write_done(c, &v->capacity, &body, &err), &err);
     q.body = buf_str(&body);
-    sim_trace(scenario->sim, "somebody: grows the file system of claim %s", o->name);
+    sim_trace(scenario->sim, "workload: expand the file system of claim %s", o->name);
     sim_request(scenario->sim, &q);
     return true;
 }

@@ -53,10 +53,10 @@ static void read_registration_status(const struct sim_csi_driver *d, const struc
     const Pluginregistration__RegistrationStatus *status = (const void *)m;
 
     if (!m)
-        sim_fail(d->machine->sim, "%s: a status of the registration that nobody can read", d->machine->name);
+        sim_fail(d->machine->sim, "%s: invalid registration status", d->machine->name);
     else
         sim_trace(d->machine->sim, "%s: the driver is %s %s", d->machine->name,
-                  status->plugin_registered ? "registered" : "refused:", status->error);
+                  status->plugin_registered ? "registered" : "rejected:", status->error);
 }
 
 static enum rpc_code serve_registration(void *ctx, struct peer_request *q)

@@ -26,7 +26,7 @@ static ProtobufCMessage *read_request(const struct sim_csi_driver *d, const stru
     ProtobufCMessage *m = rpc_message_read(type, q->message);
 
     if (!m)
-        sim_fail(d->machine->sim, "%s: a request of %s that nobody can read", d->machine->name, q->method);
+        sim_fail(d->machine->sim, "%s: invalid request of %s", d->machine->name, q->method);
     return m;
 }
 
@@ -244,7 +244,7 @@ static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *
         return RPC_INVALID_ARGUMENT;
     path = r->staging_target_path;
     if (!d->has_stages)
-        return report_violation(d, q, "it cannot stage", r->volume_id, path);
+        return report_violation(d, q, "the driver does not support staging", r->volume_id, path);
     if (!v || !r->volume_capability)
         return report_violation(d, q, "there is no such volume", r->volume_id, path);
     if (!v->is_attached[d->node] && v->is_forced[d->node])
@@ -254,13 +254,13 @@ static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *
     if (machine_find(d->machine, AT_FDCWD, path, 0, &at, NULL) != 0)
         return report_violation(d, q, "there is no such directory", r->volume_id, path);
     if (!use_begin(d, path, r->volume_id, r->volume_capability, "", false))
-        return report_violation(d, q, "it was asked for with other arguments", r->volume_id, path);
+        return report_violation(d, q, "the path is used with other arguments", r->volume_id, path);
     if (v->is_block != is_block(r->volume_capability))
-        return report_violation(d, q, "it is to be staged in the other mode", r->volume_id, path);
+        return report_violation(d, q, "it is staged in the wrong volume mode", r->volume_id, path);
     if (v->is_block || tree_at(d, path) == v->disk.tree)
         return RPC_OK;
     if (tree_at(d, path))
-        return report_violation(d, q, "something else is mounted", r->volume_id, path);
+        return report_violation(d, q, "another volume is mounted there", r->volume_id, path);
     return mount_at(d, v, NULL, path, false) ? RPC_OK : reject_request(q, RPC_INTERNAL, "cannot mount");
 }
 
@@ -313,12 +313,12 @@ static const char *find_violation(struct sim_csi_driver *d, const Csi__V1__NodeP
     if (v && !v->is_attached[d->node])
         return "it is not attached to this node";
     if (v && v->is_block != is_block(r->volume_capability))
-        return "it is to be published in the other mode";
+        return "it is published in the wrong volume mode";
     if (v && d->has_stages && !is_staged(d, v, r->staging_target_path))
         return "it is not staged";
     if (!use_begin(d, r->target_path, r->volume_id, r->volume_capability, r->staging_target_path,
                    r->readonly))
-        return "it was asked for with other arguments";
+        return "the path is used with other arguments";
     return NULL;
 }
 
@@ -345,7 +345,7 @@ static enum rpc_code serve_publish(struct sim_csi_driver *d, struct peer_request
     if (now && (!v || now == v->disk.tree))
         return RPC_OK;
     if (now)
-        return report_violation(d, q, "something else is mounted", r->volume_id, r->target_path);
+        return report_violation(d, q, "another volume is mounted there", r->volume_id, r->target_path);
     if (!make_target(d, r->target_path, S_IFDIR))
         return report_violation(d, q, "its directory is missing", r->volume_id, r->target_path);
     if (q->is_partial)
@@ -422,7 +422,7 @@ static enum rpc_code serve_get_stats(struct sim_csi_driver *d, struct peer_reque
     const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
 
     if (!m || !tree_at(d, r->volume_path))
-        return reject_request(q, RPC_NOT_FOUND, "the volume is not there");
+        return reject_request(q, RPC_NOT_FOUND, "the volume is not mounted");
     usage.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
     usage.total = usage.available = (int64_t)(v ? v->fs_bytes : (uint64_t)1 << 30);
     answer.n_usage = 1;
@@ -448,7 +448,7 @@ static enum rpc_code serve_expand(struct sim_csi_driver *d, struct peer_request 
     if (bytes > v->disk.bytes)
         return report_violation(d, q, "its disk is smaller", r->volume_id, r->volume_path);
     if (sim_has_fault(d->machine->sim, &d->machine->rng, FAULT_HOST, 10))
-        return reject_request(q, RPC_OUT_OF_RANGE, "not to this size");
+        return reject_request(q, RPC_OUT_OF_RANGE, "this size is not possible");
     if (q->is_partial)
         return RPC_INTERNAL;
     if (v->fs_bytes < bytes)

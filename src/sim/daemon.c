@@ -36,7 +36,7 @@ static void on_stopped(void *ctx, bool is_lost)
 {
     struct sim_daemon *d = ctx;
 
-    sim_trace(d->process->sim, "%s leads no more%s", d->identity, is_lost ? ": lost" : "");
+    sim_trace(d->process->sim, "%s stops leading%s", d->identity, is_lost ? ": lost" : "");
     d->process->has_exited = true;
 }
 

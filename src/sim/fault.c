@@ -54,7 +54,7 @@ int faults_parse(struct str list, unsigned *ret, struct error *err)
             name = (struct str){ name.s + 1, name.len - 1 };
         bit = fault_bit(name);
         if (!bit)
-            return error_set(err, ERR_INVALID, "there is no fault '%.*s'", STR_ARG(name));
+            return error_set(err, ERR_INVALID, "unknown fault '%.*s'", STR_ARG(name));
         faults = is_less ? faults & ~bit : faults | bit;
     }
     *ret = faults;

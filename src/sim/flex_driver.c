@@ -137,7 +137,7 @@ static int run_wait_for_attach(const struct flex_run *run)
     const struct storage_volume *v = find_volume(run, run->args[1]);
 
     if (!v || !machine_find_disk(run->program->machine, run->args[0]))
-        return answer_failure(run, "the device is not there");
+        return answer_failure(run, "the device does not exist");
     return answer_device(run, v);
 }
 
@@ -151,7 +151,7 @@ static int mount_disk(const struct flex_run *run, const char *dir, const char *j
         return answer_failure(run, "no such volume");
     (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
     if (!machine_find_disk(run->program->machine, device))
-        report_violation(run, "it is to be mounted and is not attached", v->disk.name);
+        report_violation(run, "it is mounted and not attached", v->disk.name);
     if (find_mounted(run, dir, &now) && now == v->disk.tree)
         return answer_success(run);
     if (now || machine_mount(run->program->machine, device, dir, "ext4", "rw") != 0)
@@ -202,7 +202,7 @@ static int run_unmount_device(const struct flex_run *run)
     if (find_mounted(run, run->args[0], &c.tree))
         machine_each_mount(run->program->machine, count_mount, &c);
     if (c.mounts > 1)
-        report_violation(run, "its device is unmounted while a pod has it", run->args[0]);
+        report_violation(run, "its device is unmounted while a pod uses it", run->args[0]);
     return unmount_path(run);
 }
 

@@ -92,7 +92,7 @@ struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char
     op->ctx = ctx;
     draw_times(op);
     TAILQ_INSERT_TAIL(&h->ops, op, link);
-    sim_trace(h->sim, "host begins to %s %s", what, name);
+    sim_trace(h->sim, "host starts %s %s", what, name);
     if (h->on_begin)
         h->on_begin(h->ctx, what, name);
     return op;
@@ -147,7 +147,7 @@ static void host_op_end(struct host_op *op)
     void *ctx = op->ctx;
 
     if (op->has_failed)
-        r = error_set(&err, ERR_IO, "%s %s: bad day", op->what, op->name);
+        r = error_set(&err, ERR_IO, "%s %s: injected failure", op->what, op->name);
     sim_trace(op->host->sim, "host ends %s %s: %s", op->what, op->name, r < 0 ? err.msg : "ok");
     op->process->has_work = true;
     op->done = NULL;
@@ -171,7 +171,7 @@ void host_deliver(struct sim_host *h, size_t which)
         return;
     }
     op->effect_ns = UINT64_MAX;
-    sim_trace(h->sim, "host does %s %s", op->what, op->name);
+    sim_trace(h->sim, "host performs %s %s", op->what, op->name);
     if (h->on_effect)
         h->on_effect(h->ctx, op->what, op->name);
     if (!op->done)

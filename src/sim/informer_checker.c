@@ -53,14 +53,14 @@ static void on_add(void *ctx, const struct object *o, bool is_initial)
     const struct object_record *deleted = map_get(&checker->deleted, str_of(o->uid));
 
     if (k) {
-        report_violation(checker, o, "added, and was there");
+        report_violation(checker, o, "added twice");
         return;
     }
     /* An object may leave the selection and return, but only in a newer version. */
     if (deleted && o->revision <= deleted->revision)
         report_violation(checker, o, "added in a version from before it was deleted");
     if (is_initial && checker->was_synced)
-        report_violation(checker, o, "initial, long after the first list");
+        report_violation(checker, o, "initial, after the first list");
     k = sim_alloc(sizeof *k);
     write_key(o, k->key);
     (void)snprintf(k->uid, sizeof k->uid, "%s", o->uid);
@@ -80,9 +80,9 @@ static void on_update(void *ctx, const struct object *old, const struct object *
     if (strcmp(k->uid, o->uid) != 0 || strcmp(old->uid, o->uid) != 0)
         report_violation(checker, o, "updated to another object of the same name");
     if (k->revision != old->revision)
-        report_violation(checker, o, "updated from a version that was not the last one told");
+        report_violation(checker, o, "updated from a version that is not the last reported one");
     if (o->revision <= k->revision)
-        report_violation(checker, o, "updated to a version that is no newer");
+        report_violation(checker, o, "updated to a version that is not newer");
     k->revision = o->revision;
 }
 
@@ -92,13 +92,13 @@ static void on_delete(void *ctx, const struct object *o, bool is_final_unknown)
     struct object_record *k = find_known(checker, o);
 
     if (!k) {
-        report_violation(checker, o, "deleted, and was not there");
+        report_violation(checker, o, "deleted, and was never added");
         return;
     }
     if (strcmp(k->uid, o->uid) != 0)
-        report_violation(checker, o, "deleted, but another of that name was there");
+        report_violation(checker, o, "deleted, but the known object has another uid");
     if (is_final_unknown ? o->revision != k->revision : o->revision < k->revision)
-        report_violation(checker, o, "deleted in a version that is older than known");
+        report_violation(checker, o, "deleted in a version that is older than the known one");
     (void)map_remove(&checker->known, str_of(k->key));
     (void)snprintf(k->key, sizeof k->key, "%s", k->uid);
     k->revision = o->revision;
@@ -161,7 +161,7 @@ static int check_object(const struct informer_checker *checker, const struct obj
         return error_set(err, ERR_INTERNAL, "the cache has %s@%lld of %s@%lld", cached ? o->name : "nothing",
                          cached ? (long long)cached->revision : 0, o->name, (long long)o->revision);
     if (!k || k->revision != o->revision)
-        return error_set(err, ERR_INTERNAL, "handlers were not told of %s@%lld", o->name,
+        return error_set(err, ERR_INTERNAL, "handlers were not notified of %s@%lld", o->name,
                          (long long)o->revision);
     return 0;
 }
@@ -187,6 +187,6 @@ int informer_checker_compare(const struct informer_checker *checker, struct erro
         r = error_set(err, ERR_INTERNAL, "the cache has %zu objects, handlers know %zu, the server has %zu",
                       informer_count(checker->informer), checker->known.count, count);
     if (r == 0 && !checker->was_synced)
-        r = error_set(err, ERR_INTERNAL, "handlers were not told that it is synced");
+        r = error_set(err, ERR_INTERNAL, "handlers were not notified that it is synced");
     return r < 0 ? error_wrap(err, "%s", kind_info(checker->kind)->plural) : 0;
 }

@@ -80,7 +80,7 @@ static int loop_clear(struct machine *m, struct machine_loop *l)
     if (file)
         tree_remove(file);
     l->file = (struct machine_place){ 0 };
-    sim_trace(m->sim, "%s: loop%zu has nothing", m->name, (size_t)(l - m->loops.items));
+    sim_trace(m->sim, "%s: loop%zu is free", m->name, (size_t)(l - m->loops.items));
     return 0;
 }
 

@@ -82,7 +82,7 @@ struct machine_peer *machine_listen(struct machine *m, const char *path, struct 
         .machine = m, .process = p, .socket = make_socket(m, path), .type = type, .ctx = ctx
     };
     TAILQ_INSERT_TAIL(&m->peers, peer, link);
-    sim_trace(m->sim, "%s: somebody listens at %s", m->name, path);
+    sim_trace(m->sim, "%s: new listener at %s", m->name, path);
     return peer;
 }
 
@@ -183,7 +183,7 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
         c->is_cut = true;
     }
     TAILQ_INSERT_TAIL(&m->calls, c, link);
-    sim_trace(m->sim, "%s: call %u is %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
+    sim_trace(m->sim, "%s: call %u: %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
               c->subject);
     return c;
 }
@@ -267,7 +267,7 @@ static void serve_call(struct machine_call *c)
     c->served.words[0] = '\0';
     c->code = peer->type->serve(peer->ctx, &c->served);
     sim_trace(c->machine->sim, "%s: call %u is done%s: %d %s", c->machine->name, c->serial,
-              c->served.is_partial ? " by half" : "", (int)c->code, c->served.words);
+              c->served.is_partial ? " partially" : "", (int)c->code, c->served.words);
 }
 
 static void take_effect(struct machine_call *c)
@@ -306,7 +306,7 @@ static struct rpc_result fill_result(struct machine_call *c, bool is_late, struc
         result.words = "the connection was closed before an answer was received";
     } else if (c->forced_code != RPC_OK) {
         result.code = c->forced_code;
-        result.words = "bad day";
+        result.words = "injected fault";
     }
     *err = (struct error){ 0 };
     result.err = err;

@@ -381,7 +381,7 @@ static void arrive_at_server(struct message *m)
     uint64_t now_ns = n->sim->now_ns;
 
     /* Quiet: the line of the server's answer follows. */
-    (m->outcome == OUTCOME_FINE ? sim_trace_quietly : choose_trace(m))(n->sim, "arrives %s (fate %d)",
+    (m->outcome == OUTCOME_FINE ? sim_trace_quietly : choose_trace(m))(n->sim, "arrives %s (outcome %d)",
                                                                        describe_request(m), m->outcome);
     if (!n->sim->server.api || m->outcome == OUTCOME_REFUSED) {
         answer_copy_set_failure(get_answer(m), "connection refused", false, false);
@@ -395,7 +395,8 @@ static void arrive_at_server(struct message *m)
     } else if (m->outcome == OUTCOME_HANGS_BEFORE) {
         schedule_answer(m, UINT64_MAX);
     } else if (m->outcome == OUTCOME_ERROR) {
-        answer_copy_set_refusal(get_answer(m), 500, "InternalError", "Internal error occurred: bad day", -1);
+        answer_copy_set_refusal(get_answer(m), 500, "InternalError",
+                                "Internal error occurred: injected fault", -1);
         schedule_answer(m, now_ns);
     } else if (m->outcome == OUTCOME_THROTTLED) {
         answer_copy_set_refusal(get_answer(m), 429, "TooManyRequests",
@@ -416,7 +417,7 @@ static void deliver_end(struct message *m)
     struct client_attempt *a = m->attempt;
     struct answer_copy *answer = TAKE(m->answer);
 
-    choose_trace(m)(m->network->sim, "%s gets the end of %s: %d %s", sender_name(m), describe_request(m),
+    choose_trace(m)(m->network->sim, "%s receives the end of %s: %d %s", sender_name(m), describe_request(m),
                     answer->answer.http_status, answer->answer.r < 0 ? answer->answer.error.msg : "ok");
     m->process->has_work = true;
     notify_over(m);
@@ -431,7 +432,7 @@ static void deliver_to_handler(struct message *m, const struct client_event *ev)
 
     static_assert(ARRAY_LEN(names) == CLIENT_EVENT_TYPE_COUNT, "name every event");
     (ev->type == CLIENT_BOOKMARK ? sim_trace_quietly : sim_trace)(
-        m->network->sim, "%s hears on #%u %s %s@%s", sender_name(m), m->id, names[ev->type],
+        m->network->sim, "%s receives on #%u %s %s@%s", sender_name(m), m->id, names[ev->type],
         ev->object ? ev->object->name : "", ev->version ? ev->version : "");
     m->process->has_work = true;
     m->attempt->on_event(m->attempt, ev);
@@ -447,7 +448,7 @@ static void deliver_event_again(struct message *m)
     if (rng_chance(&n->rng, 30)) {
         deliver_to_handler(m, &(struct client_event){ .type = CLIENT_UNREADABLE, .error = &garbage });
     } else {
-        sim_trace(n->sim, "once more:");
+        sim_trace(n->sim, "repeated:");
         deliver_to_handler(m, &k->event);
     }
 }

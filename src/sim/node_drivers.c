@@ -289,7 +289,7 @@ static void check_storage(const struct node_drivers *drivers, const struct sim_s
         for (unsigned i = 0; i < s->count && (o || !drivers->is_csi_only); i++)
             if (machine_mounts_disk(s->machines[n], &s->volumes[i].disk) &&
                 !is_in_use(o ? node_of(o) : NULL, plugin, s->volumes[i].disk.name))
-                sim_fail(drivers->sim, "%s has %s mounted and does not say that it is in use",
+                sim_fail(drivers->sim, "%s has %s mounted and does not report it as in use",
                          s->machines[n]->name, s->volumes[i].disk.name);
     }
 }
@@ -307,9 +307,9 @@ static void check_sizes(const struct node_drivers *drivers)
         claim_name(s, claim);
         c = stored_claim(drivers->sim, claim);
         if (c && c->has_capacity && (uint64_t)quantity_value(&c->capacity) > s->fs_bytes)
-            sim_fail(drivers->sim, "claim %s says that it has more than its file system", c->obj.name);
+            sim_fail(drivers->sim, "the capacity of claim %s exceeds its file system", c->obj.name);
         if (v && (uint64_t)quantity_value(&v->capacity) > s->disk.bytes)
-            sim_fail(drivers->sim, "volume %s says that it has more than its disk", v->obj.name);
+            sim_fail(drivers->sim, "the capacity of volume %s exceeds its disk", v->obj.name);
     }
 }
 
@@ -338,10 +338,9 @@ static int check_unused_volumes(struct node_drivers *drivers, struct sim_storage
         if (is_used(drivers, v, m->name, NULL))
             ++*used;
         else if (machine_mounts_disk(m, &v->disk))
-            return error_set(err, ERR_BUSY, "nobody wants %s on %s, and it is mounted", v->disk.name,
-                             m->name);
+            return error_set(err, ERR_BUSY, "%s is mounted on %s, and no pod uses it", v->disk.name, m->name);
         else if (attaches && v->is_attached[node] && !is_unrecorded(drivers, v, node))
-            return error_set(err, ERR_BUSY, "nobody wants %s on %s, and it is attached", v->disk.name,
+            return error_set(err, ERR_BUSY, "%s is attached to %s, and no pod uses it", v->disk.name,
                              m->name);
     }
     return 0;
@@ -393,11 +392,11 @@ static int check_report(const struct node_drivers *drivers, const struct machine
     const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
 
     if (o && node_of(o)->volumes_in_use.count > used)
-        return error_set(err, ERR_BUSY, "%s says that more is in use than its pods have: %s, …", m->name,
+        return error_set(err, ERR_BUSY, "%s reports more volumes in use than its pods have: %s, …", m->name,
                          node_of(o)->volumes_in_use.items[0]);
     if (o && node_of(o)->volumes_attached_count > used)
-        return error_set(err, ERR_BUSY, "%s is told that it has more than its pods want: %s, …", m->name,
-                         node_of(o)->volumes_attached[0].name);
+        return error_set(err, ERR_BUSY, "%s is reported to have more volumes than its pods use: %s, …",
+                         m->name, node_of(o)->volumes_attached[0].name);
     return 0;
 }
 
@@ -415,7 +414,7 @@ static int check_expansion(struct node_drivers *drivers, unsigned node, struct e
         if (!c || v->is_expand_barred[node] || !machine_mounts_disk(drivers->disks.machines[node], &v->disk))
             continue;
         if (c->resize != RESIZE_NONE || quantity_cmp(&c->capacity, &c->request) < 0)
-            return error_set(err, ERR_BUSY, "claim %s has not grown: %s", claim,
+            return error_set(err, ERR_BUSY, "claim %s is not expanded: %s", claim,
                              resize_status_name(c->resize));
     }
     return 0;
@@ -463,6 +462,6 @@ int node_drivers_settled(struct node_drivers *drivers, struct error *err)
     }
     (void)objects_each(drivers->sim, KIND_ATTACHMENT, count_attachment, &attachments);
     if (r == 0 && attachments.count > all)
-        r = error_set(err, ERR_BUSY, "there are attachments of volumes that no pod has");
+        r = error_set(err, ERR_BUSY, "there are attachments of volumes that no pod uses");
     return r;
 }

@@ -31,7 +31,7 @@ static void send_request(struct sim *s, enum client_verb verb, enum kind k, cons
         [CLIENT_CREATE] = "create", [CLIENT_PATCH] = "patch", [CLIENT_DELETE] = "delete"
     };
 
-    sim_trace(s, "somebody: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
+    sim_trace(s, "workload: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
     sim_request(s, &q);
 }
 
@@ -63,7 +63,7 @@ void objects_delete_exact(struct sim *s, const struct object *o)
                                 .if_uid = o->uid,
                                 .has_grace = o->kind->kind == KIND_POD };
 
-    sim_trace(s, "somebody: delete %s %s", o->kind->plural, o->name);
+    sim_trace(s, "workload: delete %s %s", o->kind->plural, o->name);
     sim_request(s, &q);
 }
 

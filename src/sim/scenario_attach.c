@@ -370,15 +370,17 @@ static int check_wanted(struct attach_scenario *scenario, unsigned node, unsigne
     if (is_mounted_elsewhere(scenario, node, volume))
         return 0; /* a pod on another node has it */
     if (!a || !a->is_attached)
-        return error_set(err, ERR_BUSY, "%s wants d%u, and there is no attachment", n->name, volume);
+        return error_set(err, ERR_BUSY, "pods on %s use d%u, which has no attachment", n->name, volume);
     if (!scenario->drivers.disks.volumes[volume].is_attached[node])
-        return error_set(err, ERR_BUSY, "%s wants d%u, and it is not attached", n->name, volume);
+        return error_set(err, ERR_BUSY, "pods on %s use d%u, which is not attached", n->name, volume);
     if (!reports_attached(n, volume))
-        return error_set(err, ERR_BUSY, "%s wants d%u, and is not told that it has it", n->name, volume);
+        return error_set(err, ERR_BUSY, "pods on %s use d%u, which is not reported as attached", n->name,
+                         volume);
     if (!reports_in_use(n, volume))
-        return error_set(err, ERR_BUSY, "%s wants d%u, and does not say that it uses it", n->name, volume);
+        return error_set(err, ERR_BUSY, "pods on %s use d%u, which is not reported as in use", n->name,
+                         volume);
     if (!is_mounted(n, volume))
-        return error_set(err, ERR_BUSY, "%s wants d%u, and has not mounted it", n->name, volume);
+        return error_set(err, ERR_BUSY, "pods on %s use d%u, which is not mounted", n->name, volume);
     return 0;
 }
 
@@ -388,13 +390,12 @@ static int check_unwanted(struct attach_scenario *scenario, unsigned node, unsig
     const struct attach_scenario_node *n = &scenario->nodes[node];
 
     if (find_attachment(scenario, node, volume))
-        return error_set(err, ERR_BUSY, "nobody wants d%u on %s, and its attachment is there", volume,
-                         n->name);
+        return error_set(err, ERR_BUSY, "no pod uses d%u on %s, and it has an attachment", volume, n->name);
     if (reports_attached(n, volume))
-        return error_set(err, ERR_BUSY, "nobody wants d%u on %s, which is told that it has it", volume,
+        return error_set(err, ERR_BUSY, "no pod uses d%u on %s, and it is reported as attached", volume,
                          n->name);
     if (reports_in_use(n, volume))
-        return error_set(err, ERR_BUSY, "nobody wants d%u on %s, which says that it uses it", volume,
+        return error_set(err, ERR_BUSY, "no pod uses d%u on %s, and it is reported as in use", volume,
                          n->name);
     return 0;
 }
@@ -432,7 +433,7 @@ static bool check_pod(void *ctx, const struct object *o)
     const struct pod *p = pod_of(o);
 
     if (o->is_deleting)
-        l->r = error_set(l->err, ERR_BUSY, "pod %s is going", o->name);
+        l->r = error_set(l->err, ERR_BUSY, "pod %s is being deleted", o->name);
     else if (!attach_scenario_find_node(l->scenario, p))
         l->r = error_set(l->err, ERR_BUSY, "pod %s has no node", o->name);
     for (uint32_t i = 0; i < p->volumes.count && l->r == 0; i++)
@@ -467,7 +468,7 @@ static void begin_plane(struct attach_scenario *scenario, unsigned number)
 {
     char *name = scenario->plane_names[number];
 
-    (void)snprintf(name, NAME_BYTES, "head%u", number);
+    (void)snprintf(name, NAME_BYTES, "plane%u", number);
     scenario->plane_daemons[number] = (struct sim_daemon_options){ .program = &plane_program, .host = name };
     scenario->plane_daemons[number].settings.is_elected = scenario->planes_count > 1;
     scenario->planes[number] =
@@ -539,7 +540,6 @@ static void attach_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_attach = {
     .name = "attach",
-    .summary = "volumes are attached where pods want them, and detached when it is safe",
     .steps_factor = 4,
     .wakes_due_only = true,
     .second_steps_max = 20000,

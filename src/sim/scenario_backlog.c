@@ -128,7 +128,7 @@ static void on_event(void *ctx, const struct store_event *ev)
         return;
     reason = ((const struct event *)(const void *)ev->object)->reason;
     if (strcmp(reason, "Bound") != 0)
-        sim_fail(scenario->sim, "a claim is told %s, and there are volumes for all", reason);
+        sim_fail(scenario->sim, "a claim gets the event %s, and there are volumes for all", reason);
 }
 
 static void on_send(void *ctx, const struct sim_process *p, unsigned id, const struct client_request *q)
@@ -199,7 +199,7 @@ static int backlog_scenario_settled(void *ctx, struct error *err)
         return error_set(err, ERR_INTERNAL, "the binder has not started");
     if (count_objects(scenario, KIND_CLAIM) < scenario->claims) {
         make_claims(scenario);
-        return error_set(err, ERR_INTERNAL, "some claims are yet to come");
+        return error_set(err, ERR_INTERNAL, "some claims are not created yet");
     }
     (void)objects_each(scenario->sim, KIND_CLAIM, tally_claim, &t);
     (void)objects_each(scenario->sim, KIND_VOLUME, tally_volume, &t);
@@ -273,7 +273,6 @@ static void backlog_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_backlog = {
     .name = "backlog",
-    .summary = "a binder has hundreds of claims to serve at once",
     .steps_factor = 2,
     .second_steps_max = 25000,
     .begin = backlog_scenario_begin,

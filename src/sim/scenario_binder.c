@@ -140,7 +140,8 @@ static void on_effect(void *ctx, const char *what, const char *name)
         sim_fail(scenario->sim, "%s of the storage of %s, whose policy is %s", what, e.volume,
                  reclaim_policy_names[v->reclaim]);
     if (v && binder_scenario_is_in_use(scenario, v))
-        sim_fail(scenario->sim, "%s of the storage of %s under claim %s", what, e.volume, v->claim.name);
+        sim_fail(scenario->sim, "%s of the storage of %s, which claim %s uses", what, e.volume,
+                 v->claim.name);
     binder_scenario_storage(scenario, e.uid)->data[0] = '\0';
 }
 
@@ -154,7 +155,7 @@ static void check_available_again(struct binder_scenario *scenario, const struct
     if (binder_scenario_is_in_use(scenario, was))
         sim_fail(scenario->sim, "volume %s is taken from claim %s", v->obj.name, was->claim.name);
     if (s->data[0] && !s->is_data_discarded)
-        sim_fail(scenario->sim, "volume %s is free with the data of a claim", v->obj.name);
+        sim_fail(scenario->sim, "volume %s is available with the data of a claim", v->obj.name);
     s->data[0] = '\0';
     s->is_data_discarded = false;
 }
@@ -169,7 +170,7 @@ static void check_deleted(struct binder_scenario *scenario, const struct volume 
         sim_fail(scenario->sim, "volume %s is deleted, and its policy is %s", v->obj.name,
                  reclaim_policy_names[v->reclaim]);
     if (binder_scenario_is_in_use(scenario, v))
-        sim_fail(scenario->sim, "volume %s is deleted under claim %s", v->obj.name, v->claim.name);
+        sim_fail(scenario->sim, "volume %s is deleted while claim %s uses it", v->obj.name, v->claim.name);
 }
 
 /* The policy becomes Retain: only a reclaim that has already started may still change the storage. */
@@ -202,8 +203,8 @@ static void check_pinned(struct binder_scenario *scenario, const struct volume *
     for (unsigned i = 0; i < ARRIVALS_MAX; i++)
         if (strcmp(scenario->arrivals[i].uid, c->obj.uid) == 0 &&
             scenario->sim->now_ns - scenario->arrivals[i].at_ns < DECIDE_CLASS_WAIT_NS)
-            sim_fail(scenario->sim, "claim %s takes %s at once, and its class may come", c->obj.name,
-                     v->obj.name);
+            sim_fail(scenario->sim, "claim %s takes %s at once, and its class may still be created",
+                     c->obj.name, v->obj.name);
 }
 
 static void check_volume(struct binder_scenario *scenario, const struct store_event *ev)
@@ -213,7 +214,7 @@ static void check_volume(struct binder_scenario *scenario, const struct store_ev
     if (was && !ev->is_delete)
         check_pinned(scenario, was, v);
     if (!was && object_annotation(&v->obj, ANN_PROVISIONED_BY) && !was_provisioned(scenario, v->obj.name))
-        sim_fail(scenario->sim, "volume %s is there and was never provisioned", v->obj.name);
+        sim_fail(scenario->sim, "volume %s exists and was never provisioned", v->obj.name);
     if (was && !ev->is_delete)
         record_policy(scenario, was, v);
     if (ev->is_delete || (v->obj.is_deleting && was && !was->obj.is_deleting))
@@ -221,7 +222,7 @@ static void check_volume(struct binder_scenario *scenario, const struct store_ev
     if (ev->is_delete || !was || was->claim.uid[0] == '\0' || strcmp(was->claim.uid, v->claim.uid) == 0)
         return;
     if (v->claim.uid[0])
-        sim_fail(scenario->sim, "volume %s goes from one claim to another", v->obj.name);
+        sim_fail(scenario->sim, "volume %s moves from one claim to another", v->obj.name);
     else
         check_available_again(scenario, was, v);
 }
@@ -235,8 +236,8 @@ static void check_bound(struct binder_scenario *scenario, const struct claim *c)
 
     if (!v || strcmp(v->claim.uid, c->obj.uid) != 0 || v->phase != VOLUME_BOUND) {
         sim_fail(scenario->sim, "claim %s is Bound to %s, which is %s", c->obj.name, c->volume_name,
-                 !v                                      ? "not there"
-                 : strcmp(v->claim.uid, c->obj.uid) != 0 ? "not for it"
+                 !v                                      ? "missing"
+                 : strcmp(v->claim.uid, c->obj.uid) != 0 ? "reserved for another claim"
                                                          : volume_phase_name(v->phase));
         return;
     }
@@ -311,7 +312,7 @@ static bool settled_unbound(struct binder_scenario *scenario, const struct claim
 
     (void)binder_scenario_each(scenario, KIND_VOLUME, find_fit, &f);
     if (f.volume)
-        return settle_error(err, &c->obj, "waits, and a volume fits");
+        return settle_error(err, &c->obj, "waits, and a volume matches");
     if (k && strcmp(k->provisioner, SIM_BINDER_PLUGIN) == 0)
         return settle_error(err, &c->obj, "waits to be provisioned");
     return c->phase == CLAIM_PENDING || c->class[0] ? true : settle_error(err, &c->obj, "is not Pending");
@@ -325,7 +326,7 @@ static bool settled_claim(struct binder_scenario *scenario, const struct object 
     struct error *err = ctx;
 
     if (o->is_deleting)
-        return settle_error(err, o, "is going");
+        return settle_error(err, o, "is being deleted");
     if (c->volume_name[0] == '\0')
         return settled_unbound(scenario, c, err);
     if (v && v->claim.is_set && strcmp(v->claim.uid, o->uid) == 0)
@@ -335,7 +336,7 @@ static bool settled_claim(struct binder_scenario *scenario, const struct object 
     if (is_complete)
         return c->phase == CLAIM_LOST ? true : settle_error(err, o, "is not Lost");
     if (v && volume_is_for(v, c))
-        return settle_error(err, o, "does not get what is kept for it");
+        return settle_error(err, o, "does not get the volume that is reserved for it");
     return c->phase == CLAIM_PENDING ? true : settle_error(err, o, "is not Pending");
 }
 
@@ -354,7 +355,7 @@ static bool settled_volume(struct binder_scenario *scenario, const struct object
     struct error *err = ctx;
 
     if (o->is_deleting && v->phase != VOLUME_BOUND)
-        return settle_error(err, o, "is going");
+        return settle_error(err, o, "is being deleted");
     if (v->claim.uid[0] == '\0')
         return v->phase == VOLUME_AVAILABLE ? true : settle_error(err, o, "is not Available");
     if (!c)
@@ -362,7 +363,7 @@ static bool settled_volume(struct binder_scenario *scenario, const struct object
     if (c->volume_name[0] == '\0')
         return true; /* checked with the claim: the volume may be too small for it */
     if (strcmp(c->volume_name, o->name) != 0)
-        return settle_error(err, o, "is for a claim that has another");
+        return settle_error(err, o, "is reserved for a claim that has another volume");
     return v->phase == VOLUME_BOUND ? true : settle_error(err, o, "is not Bound");
 }
 
@@ -437,7 +438,6 @@ static void binder_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_binder = {
     .name = "binder",
-    .summary = "binders give claims volumes, and see to what is left behind",
     .steps_factor = 4,
     .begin = binder_scenario_begin,
     .work = binder_scenario_work,

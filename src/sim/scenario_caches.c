@@ -12,7 +12,7 @@
 #include "sim/informer_checker.h"
 #include "sim/objects.h"
 
-#define LABEL "kept"
+#define LABEL "selected"
 #define NAMES 6
 
 struct caches {
@@ -186,7 +186,6 @@ static int caches_scenario_settled(void *ctx, struct error *err)
 
 const struct sim_scenario sim_scenario_caches = {
     .name = "caches",
-    .summary = "informers follow the server",
     .begin = caches_scenario_begin,
     .work = caches_scenario_work,
     .settled = caches_scenario_settled,

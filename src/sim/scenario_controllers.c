@@ -16,7 +16,7 @@
 #include "controllers/stranded/stranded.h"
 #include "sim/sim_world.h"
 
-#define UNRELATED_FILE "/mnt/other/kept"
+#define UNRELATED_FILE "/mnt/other/file"
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 static const struct daemon_program serve_program = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, true };
@@ -112,8 +112,8 @@ static bool check_user(void *ctx, const struct object *o)
 
     for (uint32_t i = 0; i < p->volumes.count && at && at < u->before; i++)
         if (pod_volume_is_claim(p, &p->volumes.items[i], u->claim))
-            sim_fail(u->scenario->sim, "protect: claim %s goes while pod %s uses it", u->claim->obj.name,
-                     o->name);
+            sim_fail(u->scenario->sim, "protect: claim %s is deleted while pod %s uses it",
+                     u->claim->obj.name, o->name);
     return true;
 }
 
@@ -124,7 +124,7 @@ static void check_claim_gone(struct controllers_scenario *scenario, const struct
     (void)objects_each(scenario->sim, KIND_POD, check_user, &u);
     if (object_label(&c->obj, LABEL_FOREIGN) &&
         !controllers_scenario_record(scenario, c->obj.uid)->is_deleted_by_user)
-        sim_fail(scenario->sim, "ephemeral: claim %s is deleted, which is somebody else's", c->obj.name);
+        sim_fail(scenario->sim, "ephemeral: unrelated claim %s is deleted", c->obj.name);
 }
 
 static void check_claim_made(struct controllers_scenario *scenario, const struct claim *c)
@@ -153,7 +153,7 @@ static void check_claim_size(struct controllers_scenario *scenario, const struct
     bytes = v->source.kind == SOURCE_FLEX ? controllers_scenario_record(scenario, v->obj.uid)->bytes
                                           : (uint64_t)quantity_value(&v->capacity);
     if ((uint64_t)quantity_value(&c->capacity) > bytes)
-        sim_fail(scenario->sim, "expand: claim %s says that it has more than volume %s", c->obj.name,
+        sim_fail(scenario->sim, "expand: the capacity of claim %s exceeds volume %s", c->obj.name,
                  v->obj.name);
 }
 
@@ -188,9 +188,10 @@ static bool check_duplicate(void *ctx, const struct object *o)
     if (other == v || strcmp(o->name, v->obj.name) == 0)
         return true;
     if (v->source.kind == SOURCE_NFS && strcmp(v->claim.uid, other->claim.uid) == 0)
-        sim_fail(d->scenario->sim, "provisioner: %s and %s are made for one claim", o->name, v->obj.name);
+        sim_fail(d->scenario->sim, "provisioner: %s and %s are created for the same claim", o->name,
+                 v->obj.name);
     if (find_disk_number(v) < DISKS_COUNT && find_disk_number(v) == find_disk_number(other))
-        sim_fail(d->scenario->sim, "local: %s and %s are one disk", o->name, v->obj.name);
+        sim_fail(d->scenario->sim, "local: %s and %s are the same disk", o->name, v->obj.name);
     return true;
 }
 
@@ -201,7 +202,7 @@ static void on_volume(struct controllers_scenario *scenario, const struct store_
 
     if (ev->is_delete) {
         if (v->phase == VOLUME_BOUND)
-            sim_fail(scenario->sim, "protect: volume %s goes while it is bound", v->obj.name);
+            sim_fail(scenario->sim, "protect: volume %s is deleted while it is bound", v->obj.name);
     } else if (ev->old) {
         if (find_disk_number(v) == DISKS_COUNT &&
             quantity_cmp(&v->capacity, &volume_of(ev->old)->capacity) < 0)
@@ -211,7 +212,7 @@ static void on_volume(struct controllers_scenario *scenario, const struct store_
         (void)objects_each(scenario->sim, KIND_VOLUME, check_duplicate, &d);
         if (find_disk_number(v) < DISKS_COUNT &&
             !tree_is_empty(scenario->disks[find_disk_number(v)].tree->root))
-            sim_fail(scenario->sim, "local: %s is offered with somebody's data", v->obj.name);
+            sim_fail(scenario->sim, "local: %s is available with old data", v->obj.name);
     }
     if (!ev->is_delete && find_disk_number(v) < DISKS_COUNT && v->obj.is_deleting && v->phase == VOLUME_BOUND)
         sim_fail(scenario->sim, "local: %s is withdrawn while it is bound", v->obj.name);
@@ -234,7 +235,7 @@ static void on_pod(struct controllers_scenario *scenario, const struct store_eve
             v->type == POD_VOLUME_EPHEMERAL ? stored_claim(scenario->sim, pod_claim_name(v)) : NULL;
 
         if (c && object_label(&c->obj, LABEL_FOREIGN) && c->obj.created.seconds < ev->object->created.seconds)
-            sim_fail(scenario->sim, "ephemeral: pod %s gets the claim of somebody else", ev->object->name);
+            sim_fail(scenario->sim, "ephemeral: pod %s gets an unrelated claim", ev->object->name);
     }
 }
 
@@ -271,8 +272,7 @@ static void on_event(struct controllers_scenario *scenario, const struct store_e
     n = find_node_of_volume(scenario, e->involved.name);
     find_node_events(scenario, e->involved.name)->gone_ns = scenario->sim->now_ns;
     if (!n->gone_first_ns || scenario->sim->now_ns < n->gone_first_ns + STRANDED_NS)
-        sim_fail(scenario->sim, "stranded: %s is told that its node is gone, which it is not so long",
-                 e->involved.name);
+        sim_fail(scenario->sim, "stranded: %s gets the event NodeGone too early", e->involved.name);
 }
 
 static void on_commit(void *ctx, const struct store_event *ev)
@@ -302,12 +302,12 @@ static bool check_storage(void *ctx, const struct object *o)
         return true;
     dir = controllers_scenario_storage(scenario, v);
     if (!dir) {
-        sim_fail(scenario->sim, "provisioner: claim %s has no directory any more", o->name);
+        sim_fail(scenario->sim, "provisioner: the directory of claim %s is missing", o->name);
         return false;
     }
     TAILQ_FOREACH(e, &dir->entries, link)
         if (strcmp(e->name, "elsewhere") != 0 && strcmp(e->name, o->uid) != 0)
-            sim_fail(scenario->sim, "claim %s finds the data of %s, another", o->name, e->name);
+            sim_fail(scenario->sim, "claim %s has the data of another claim, %s", o->name, e->name);
     if (controllers_scenario_record(scenario, o->uid)->has_data && !tree_find(dir, o->uid))
         sim_fail(scenario->sim, "claim %s has lost its data", o->name);
     return true;
@@ -321,13 +321,14 @@ static void check_machine(struct controllers_scenario *scenario)
 
     (void)objects_each(scenario->sim, KIND_CLAIM, check_storage, scenario);
     if (machine_find(scenario->machine, AT_FDCWD, UNRELATED_FILE, 0, &place, NULL) != 0)
-        sim_fail(scenario->sim, "something outside of all volumes is deleted");
+        sim_fail(scenario->sim, "a file outside of all volumes is deleted");
     for (unsigned i = 0; i < DISKS_COUNT && scenario->has_local; i++) {
         struct file_node *dir = tree_make(scenario->machine->trees.items[0]->root, DISKS_DIR, S_IFDIR);
         struct file_node *bare = tree_find(dir, scenario->disks[i].name);
 
         if (!bare || !tree_find(bare, "below"))
-            sim_fail(scenario->sim, "local: what is below the disk %s is deleted", scenario->disks[i].name);
+            sim_fail(scenario->sim, "local: a file below the mount point of disk %s is deleted",
+                     scenario->disks[i].name);
     }
 }
 
@@ -449,7 +450,6 @@ static void controllers_scenario_end(void *ctx)
 }
 
 const struct sim_scenario sim_scenario_controllers = { .name = "controllers",
-                                                       .summary = "the small controllers, side by side",
                                                        .steps_factor = 16,
                                                        .wakes_due_only = true,
                                                        .second_steps_max = 20000,

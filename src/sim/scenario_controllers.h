@@ -15,7 +15,7 @@
 #define CLAIMS_COUNT 4
 #define PODS_COUNT 4
 #define VOLUMES_COUNT 3
-#define NFS_PROVISIONER "estate/nfs"    /* the name of the provisioner */
+#define NFS_PROVISIONER "estate/nfs"    /* delays depend on it: another name changes the runs */
 #define EXPORT_DIR "/persistentvolumes" /* where the export is mounted */
 #define EXPORT_SERVER_PATH "/exported"  /* its path on the file server */
 #define DISKS_DIR "/mnt/disks"

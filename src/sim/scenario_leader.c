@@ -32,7 +32,7 @@ static void on_stopped(void *ctx, bool is_lost)
 {
     struct candidate *c = ctx;
 
-    sim_trace(c->process->sim, "%s leads no more%s", c->identity, is_lost ? ": lost" : "");
+    sim_trace(c->process->sim, "%s stops leading%s", c->identity, is_lost ? ": lost" : "");
     c->process->has_exited = true;
 }
 
@@ -127,14 +127,13 @@ static int leader_scenario_settled(void *ctx, struct error *err)
     const char *who[CANDIDATES];
 
     if (count_leaders(ctx, who) != 1)
-        return error_set(err, ERR_INTERNAL, "nobody leads");
+        return error_set(err, ERR_INTERNAL, "no process leads");
     return 0;
 }
 
 const struct sim_scenario sim_scenario_leader = {
     .name = "leader",
     .traces_leases = true,
-    .summary = "of three processes one leads",
     .begin = leader_scenario_begin,
     .work = leader_scenario_work,
     .check = leader_scenario_check,

@@ -163,7 +163,7 @@ static void on_unmount(void *ctx, const char *path)
         (void)snprintf(dir, sizeof dir, AGENT_ROOT "/pods/%s/", p->uid);
         is_pods = strncmp(path, dir, strlen(dir)) == 0 || (last && strcmp(last + 1, p->uid) == 0);
         if (p->is_running && is_pods && !(is_object_volume(path) && worker_has_failed()))
-            sim_fail(n->scenario->sim, "%s: %s is unmounted under a running pod", n->name, path);
+            sim_fail(n->scenario->sim, "%s: %s is unmounted while its pod runs", n->name, path);
     }
 }
 
@@ -331,7 +331,7 @@ static void begin_node(struct node_scenario *scenario, unsigned number)
 /* One process with controllers and scheduler, or two on different machines that compete for one lease. */
 static void begin_planes(struct node_scenario *scenario, unsigned count)
 {
-    static const char *const names[PLANES_MAX] = { "head", "heir" };
+    static const char *const names[PLANES_MAX] = { "plane0", "plane1" };
 
     for (unsigned i = 0; i < count; i++) {
         struct machine *m = machine_new(scenario->sim, names[i]);
@@ -399,7 +399,7 @@ static bool check_pod(void *ctx, const struct object *o)
     const struct pod *p = pod_of(o);
 
     if (o->is_deleting) {
-        l->r = error_set(l->err, ERR_BUSY, "pod %s is still there", o->name);
+        l->r = error_set(l->err, ERR_BUSY, "pod %s still exists", o->name);
         return false;
     }
     for (unsigned i = 0; i < l->scenario->nodes_count; i++)
@@ -432,7 +432,7 @@ static int report_leftover(struct scenario_node *n, struct file_node *dir, struc
     while (S_ISDIR(at.node->mode) && !tree_is_empty(at.node))
         at.node = TAILQ_FIRST(&at.node->entries)->node;
     machine_path_of(n->machine, at, path);
-    return error_set(err, ERR_BUSY, "%s: of a pod that is gone %s is left", n->name, path);
+    return error_set(err, ERR_BUSY, "%s: %s of a deleted pod is left", n->name, path);
 }
 
 static int check_leftovers(struct scenario_node *n, struct error *err)
@@ -467,7 +467,7 @@ static int check_loops(struct scenario_node *n, struct error *err)
         u.uid = strrchr(path, '/') ? strrchr(path, '/') + 1 : "";
         (void)objects_each(n->scenario->sim, KIND_POD, match_uid, &u);
         if (!u.is_found)
-            return error_set(err, ERR_BUSY, "%s: a loop device has %s of a pod that is gone", n->name, path);
+            return error_set(err, ERR_BUSY, "%s: a loop device has %s of a deleted pod", n->name, path);
     }
     return 0;
 }
@@ -491,15 +491,14 @@ static int node_scenario_settled(void *ctx, struct error *err)
 
             (void)objects_each(scenario->sim, KIND_POD, match_uid, &u);
             if (p->is_running && !u.is_found && l.r == 0)
-                l.r =
-                    error_set(err, ERR_BUSY, "%s: pod %s is gone and runs", scenario->nodes[i].name, p->uid);
+                l.r = error_set(err, ERR_BUSY, "%s: pod %s is deleted and still runs",
+                                scenario->nodes[i].name, p->uid);
         }
     }
     return l.r;
 }
 
 const struct sim_scenario sim_scenario_node = { .name = "node",
-                                                .summary = "node agents on machines that fail",
                                                 .steps_factor = 8,
                                                 .wakes_due_only = true,
                                                 .second_steps_max = 20000,

@@ -119,7 +119,7 @@ static int scheduler_process_settled(const void *state, struct error *err)
     if (!process->is_started)
         return error_set(err, ERR_INTERNAL, "the scheduler has not started");
     if (process->scheduler->bindings_count > 0)
-        return error_set(err, ERR_INTERNAL, "pods are on their way");
+        return error_set(err, ERR_INTERNAL, "bindings are in progress");
     return 0;
 }
 
@@ -189,7 +189,7 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
         return;
     for (unsigned i = 0; i < scenario->writes_count; i++)
         if (strcmp(scenario->writes[i].what, w.what) == 0 && strcmp(scenario->writes[i].whose, w.whose) != 0)
-            sim_fail(scenario->sim, "%s is promised to %s and to %s", w.what, scenario->writes[i].whose,
+            sim_fail(scenario->sim, "%s is assumed for %s and for %s", w.what, scenario->writes[i].whose,
                      w.whose);
     if (scenario->writes_count == WRITES_MAX)
         abort();
@@ -253,7 +253,7 @@ static void check_pod(struct scheduler_scenario *scenario, const struct store_ev
     if (ev->is_delete || strcmp(was ? was->node_name : "", p->node_name) == 0)
         return;
     if (was && was->node_name[0])
-        sim_fail(scenario->sim, "pod %s goes from %s to %s", p->obj.name, was->node_name, p->node_name);
+        sim_fail(scenario->sim, "pod %s moves from %s to %s", p->obj.name, was->node_name, p->node_name);
     for (uint32_t i = 0; i < p->volumes.count; i++)
         if (p->volumes.items[i].type == POD_VOLUME_CLAIM)
             check_placed_claim(scenario, p, p->volumes.items[i].claim_name);
@@ -417,7 +417,7 @@ static bool settled_claim(void *ctx, const struct object *o)
 
     if (!node || stored_node(z->scenario->sim, node))
         return true;
-    (void)error_set(z->err, ERR_INTERNAL, "claim %s waits for node %s, which is gone", o->name, node);
+    (void)error_set(z->err, ERR_INTERNAL, "claim %s waits for node %s, which is deleted", o->name, node);
     return false;
 }
 
@@ -498,7 +498,6 @@ static void scheduler_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_scheduler = {
     .name = "scheduler",
-    .summary = "pods get nodes together with the volumes of their claims",
     .steps_factor = 8,
     .begin = scheduler_scenario_begin,
     .work = scheduler_scenario_work,

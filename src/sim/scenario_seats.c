@@ -52,7 +52,7 @@ static void on_effect(void *ctx, const char *what, const char *name)
 
     (void)what;
     if (sits && (sits[0] == '\0' || (strlen(sits) == len && memcmp(sits, name, len) == 0)))
-        sim_fail(scenario->sim, "seat %.*s is cleaned under guest %s", (int)len, name, guest->name);
+        sim_fail(scenario->sim, "seat %.*s is cleaned while guest %s exists", (int)len, name, guest->name);
     if (scenario->cleaned_count < CLEANED_MAX)
         (void)snprintf(scenario->cleaned[scenario->cleaned_count++], sizeof scenario->cleaned[0], "%s", name);
 }
@@ -84,7 +84,7 @@ static void check_seat(struct seats_scenario *scenario, const struct store_event
     if (was[0] == '\0' || strcmp(was, is) == 0)
         return;
     if (is[0] != '\0')
-        sim_fail(scenario->sim, "seat %s goes from one guest to another", ev->object->name);
+        sim_fail(scenario->sim, "seat %s moves from one guest to another", ev->object->name);
     else if (!was_cleaned(scenario, ev->object->name, was))
         sim_fail(scenario->sim, "seat %s is free and was not cleaned", ev->object->name);
 }
@@ -119,8 +119,8 @@ static void check_guest_seat(struct seats_scenario *scenario, const struct objec
         return;
     seat = store_get(scenario->sim->server.store, KIND_CONFIG_MAP, OBJECTS_NS, name);
     if (!seat || strcmp(toy_annotation(seat, TOY_GUEST_UID), guest->uid) != 0)
-        sim_fail(scenario->sim, "guest %s sits on %s, which is for %s", guest->name, name,
-                 seat ? toy_annotation(seat, TOY_GUEST_NAME) : "nobody");
+        sim_fail(scenario->sim, "guest %s has seat %s, which is reserved for %s", guest->name, name,
+                 seat ? toy_annotation(seat, TOY_GUEST_NAME) : "no guest");
 }
 
 static void seats_scenario_check(void *ctx)
@@ -231,7 +231,8 @@ static int seats_scenario_settled(void *ctx, struct error *err)
         return r;
     count_seats(scenario, &t);
     if (t.stale)
-        return error_set(err, ERR_INTERNAL, "%u seats are taken by nobody", t.stale);
+        return error_set(err, ERR_INTERNAL, "%u seats are reserved for guests that do not have them",
+                         t.stale);
     if (t.waiting && t.taken < SEATS)
         return error_set(err, ERR_INTERNAL, "%u guests wait and %u seats are free", t.waiting,
                          SEATS - t.taken);
@@ -248,7 +249,6 @@ static void seats_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_seats = {
     .name = "seats",
-    .summary = "toy controllers give guests seats",
     .may_livelock = true,
     .begin = seats_scenario_begin,
     .work = seats_scenario_work,

@@ -111,7 +111,7 @@ static void staged_scenario_check(void *ctx)
     if (!scenario->sim->is_healed)
         advance_phase(scenario);
     if (is_mounted(scenario) && !is_in_use(scenario))
-        sim_fail(scenario->sim, "d0 is mounted, and the node does not say that it is in use");
+        sim_fail(scenario->sim, "d0 is mounted, and the node does not report it as in use");
 }
 
 /* --- Begin and end --- */
@@ -139,7 +139,7 @@ static void *staged_scenario_begin(struct sim *s)
     scenario->sim = s;
     s->options.faults &= STAGED_FAULTS;
     make_objects(s);
-    scenario->plane_machine = machine_new(s, "head");
+    scenario->plane_machine = machine_new(s, "plane0");
     scenario->machine = machine_new(s, "n0");
     storage_init(&scenario->disks, s, 'd', 1);
     scenario->csi = (struct sim_csi_driver){ .storage = &scenario->disks,
@@ -147,7 +147,7 @@ static void *staged_scenario_begin(struct sim *s)
                                              .node = storage_add_node(&scenario->disks, scenario->machine),
                                              .root = AGENT_ROOT,
                                              .has_stages = true };
-    scenario->plane_daemon = (struct sim_daemon_options){ .program = &plane_program, .host = "head" };
+    scenario->plane_daemon = (struct sim_daemon_options){ .program = &plane_program, .host = "plane0" };
     (void)sim_spawn_on(scenario->plane_machine, &sim_daemon_program, &scenario->plane_daemon);
     scenario->agent_daemon = (struct sim_daemon_options){ .program = &daemon_node, .host = "n0" };
     scenario->agent_daemon.settings.node.name = "n0";
@@ -182,18 +182,17 @@ static int staged_scenario_settled(void *ctx, struct error *err)
     if (pod)
         return is_mounted(scenario) && !pod->is_deleting
                    ? 0
-                   : error_set(err, ERR_BUSY, "the pod has no volume, or does not go");
+                   : error_set(err, ERR_BUSY, "the pod has no volume, or is not deleted");
     if (is_mounted(scenario))
-        return error_set(err, ERR_BUSY, "d0 is mounted, and no pod has it");
+        return error_set(err, ERR_BUSY, "d0 is mounted, and no pod uses it");
     if (scenario->disks.volumes[0].is_attached[0] ||
         !objects_each(scenario->sim, KIND_ATTACHMENT, find_any, NULL))
-        return error_set(err, ERR_BUSY, "d0 is attached, and no pod has it");
-    return is_in_use(scenario) ? error_set(err, ERR_BUSY, "d0 is in use, and no pod has it") : 0;
+        return error_set(err, ERR_BUSY, "d0 is attached, and no pod uses it");
+    return is_in_use(scenario) ? error_set(err, ERR_BUSY, "d0 is in use, and no pod uses it") : 0;
 }
 
 const struct sim_scenario sim_scenario_staged = {
     .name = "staged",
-    .summary = "an agent is killed when a volume is staged, and its pod goes",
     .steps_factor = 4,
     .second_steps_max = 20000,
     .wakes_due_only = true,

@@ -55,11 +55,11 @@ static void report_crash(struct shared_run *run, const struct isolate_end *end)
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         r->faults_made += r->counts.made_of[i];
     if (reason.len > 0)
-        (void)snprintf(r->message, sizeof r->message, "the program dies: %.*s", STR_ARG(reason));
+        (void)snprintf(r->message, sizeof r->message, "the program crashed: %.*s", STR_ARG(reason));
     else
-        (void)snprintf(r->message, sizeof r->message, "the program dies: signal %d, status %d", end->signal,
-                       end->status);
-    rule_of_failure("the program dies: %s", r->message, r->rule, sizeof r->rule);
+        (void)snprintf(r->message, sizeof r->message, "the program crashed: signal %d, status %d",
+                       end->signal, end->status);
+    rule_of_failure("the program crashed: %s", r->message, r->rule, sizeof r->rule);
 }
 
 void shared_run_finish(struct shared_run *run, const struct isolate_end *end)

@@ -239,7 +239,7 @@ int shrink_run(struct shared_run *run, const struct sim_options *o, const struct
     if (search.r < 0)
         return search.r;
     if (!run->report.has_failed)
-        return error_set(err, ERR_INTERNAL, "the same run fails no more");
+        return error_set(err, ERR_INTERNAL, "the same run does not fail again");
     ret->report = run->report;
     return 0;
 }

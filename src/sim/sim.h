@@ -28,7 +28,6 @@ struct sim;
 /* What runs in a world, and its invariants. */
 struct sim_scenario {
     const char *name;
-    const char *summary;
     /* The length of the fault phase in multiples of sim_options.steps, for scenarios that need many steps
      * before a failure is possible; 0: one. */
     unsigned steps_factor;

@@ -110,7 +110,7 @@ static struct storage_work *work_begin(const struct plugin_host *h, const char *
     char name[160];
 
     if (has_same_work(b, what, volume, uid))
-        sim_fail(p->sim, "volume %s is worked on twice at once", volume);
+        sim_fail(p->sim, "two operations of one kind at once for volume %s", volume);
     work->owner = b;
     work->op = op;
     work->what = what;

@@ -387,7 +387,7 @@ static void inject_large_faults(struct sim *s)
             sim_halt(p, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
         if (sim_has_fault(s, &s->faults, FAULT_PAUSE, 1) && p->state) {
             p->resumes_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
-            sim_trace(s, "%s stands still", p->program->name);
+            sim_trace(s, "%s is suspended", p->program->name);
         }
         if (sim_has_fault(s, &s->faults, FAULT_PARTITION, 1))
             p->rejoins_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
@@ -460,7 +460,7 @@ static void run_loop(struct sim *s, size_t which)
             return;
         }
     }
-    assert(!"somebody can run");
+    assert(!"a loop can run");
 }
 
 static void run_workload(struct sim *s)
@@ -471,7 +471,7 @@ static void run_workload(struct sim *s)
     s->next_action_ns = s->now_ns + rng_below(&s->work, 3 * NS_PER_S);
     s->is_muted = is_omitted(s->options.without_actions, ++counts->actions_numbered);
     counts->actions_done += !s->is_muted;
-    sim_trace_quietly(s, "act %" PRIu32, counts->actions_numbered);
+    sim_trace_quietly(s, "action %" PRIu32, counts->actions_numbered);
     if (c->work)
         c->work(s->scenario);
     s->is_muted = false;
@@ -489,7 +489,7 @@ static void count_step(struct sim *s)
         s->second_steps = 0;
     }
     if (++s->second_steps > max && !s->options.scenario->may_livelock)
-        sim_fail(s, "does not come to rest: %u steps in a second", max);
+        sim_fail(s, "busy loop: %u steps in one second", max);
 }
 
 static void run_turn(struct sim *s, const struct turn_counts *turns, size_t which)
@@ -598,7 +598,7 @@ static bool is_over(const struct sim *s)
 static bool is_settled(struct sim *s, struct error *err)
 {
     if (host_pending(&s->host) || workers_pending(s))
-        return error_set(err, ERR_BUSY, "host operations go on") == 0;
+        return error_set(err, ERR_BUSY, "host operations are in progress") == 0;
     return s->options.scenario->settled(s->scenario, err) == 0;
 }
 
@@ -648,8 +648,7 @@ static void on_call_end(struct client_attempt *a, const struct client_answer *an
 {
     struct sim_call *c = CONTAINER_OF(a, struct sim_call, attempt);
 
-    sim_trace(c->sim, "somebody's request: %d %s", answer->http_status,
-              answer->r < 0 ? answer->error.msg : "");
+    sim_trace(c->sim, "workload request: %d %s", answer->http_status, answer->r < 0 ? answer->error.msg : "");
     arena_done(&c->arena);
     free(c);
 }

@@ -517,7 +517,7 @@ int toy_controller_settled(const void *state, struct error *err)
     if (r == 0)
         r = informer_checker_compare(&s->guests_checker, err);
     if (r == 0 && operations_pending(s->operations))
-        r = error_set(err, ERR_INTERNAL, "operations go on");
+        r = error_set(err, ERR_INTERNAL, "operations are in progress");
     if (r == 0 && workqueue_depth(controller_queue(s->controller)))
         r = error_set(err, ERR_INTERNAL, "the queue is not empty");
     if (r == 0 && !recorder_is_idle(s->recorder))

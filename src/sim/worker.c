@@ -161,7 +161,7 @@ int worker_call(struct machine *m, const char *what, const char *path)
 
     if (process_here && process_here->is_dying) {
         if (w && ++w->dying_calls > DYING_CALLS_MAX) {
-            sim_fail(m->sim, "%s: a killed process calls %s again and again", m->name, what);
+            sim_fail(m->sim, "%s: a killed process does not stop calling %s", m->name, what);
             abort();
         }
         return EIO;

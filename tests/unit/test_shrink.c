@@ -40,14 +40,14 @@ TEST(numbers_refuse_what_is_none)
         const char *text;
         const char *message;
     } rows[] = {
-        { "", "'' is neither a number from 1 on nor a range of them" },
-        { "0", "'0' is neither a number from 1 on nor a range of them" },
-        { "x", "'x' is neither a number from 1 on nor a range of them" },
-        { "1,,2", "'' is neither a number from 1 on nor a range of them" },
-        { "-5", "'-5' is neither a number from 1 on nor a range of them" },
-        { "5-3", "'5-3' is neither a number from 1 on nor a range of them" },
-        { "1-2-3", "'1-2-3' is neither a number from 1 on nor a range of them" },
-        { "4294967295", "'4294967295' is neither a number from 1 on nor a range of them" },
+        { "", "'' is neither a positive number nor a range" },
+        { "0", "'0' is neither a positive number nor a range" },
+        { "x", "'x' is neither a positive number nor a range" },
+        { "1,,2", "'' is neither a positive number nor a range" },
+        { "-5", "'-5' is neither a positive number nor a range" },
+        { "5-3", "'5-3' is neither a positive number nor a range" },
+        { "1-2-3", "'1-2-3' is neither a positive number nor a range" },
+        { "4294967295", "'4294967295' is neither a positive number nor a range" },
         { "2,1", "1 is not in ascending order" },
         { "1-5,5", "5 is not in ascending order" },
         { "3-,7", "7 is not in ascending order" },
@@ -321,8 +321,8 @@ TEST(shrink_leaves_what_it_takes)
     ASSERT_STR("1-4,6-", buf_cstr(&text));
     assert_int_equal(0, s.options.faults);
     assert_true(s.report.lines < 10);
-    assert_non_null(strstr(s.report.trace, "somebody: create configmaps five"));
-    assert_null(strstr(s.report.trace, "somebody: create configmaps other"));
+    assert_non_null(strstr(s.report.trace, "workload: create configmaps five"));
+    assert_null(strstr(s.report.trace, "workload: create configmaps other"));
     shrunk_done(&s);
 }
 
@@ -359,11 +359,11 @@ TEST(shrink_reports_and_shrinks_a_run_that_dies)
     struct shrunk s;
 
     shrink_seed(&scenario, 300, &s);
-    assert_non_null(strstr(s.report.message, "the program dies: "));
+    assert_non_null(strstr(s.report.message, "the program crashed: "));
     assert_non_null(strstr(s.report.message, "five is there"));
     assert_int_equal(0, s.report.faults_made);
     assert_int_equal(1, s.report.counts.actions_done);
-    assert_non_null(strstr(s.report.trace, "somebody: create configmaps five"));
+    assert_non_null(strstr(s.report.trace, "workload: create configmaps five"));
     shrunk_done(&s);
 }
 
