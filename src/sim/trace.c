@@ -1,3 +1,8 @@
+/* The trace of a run.
+ *
+ * The digest covers every line, quiet ones included: two runs with the same digest had the same lines in the
+ * same order. The last TRACE_LINES lines are kept in a ring. Adding a line costs one hash of the line and at
+ * most one copy of TRACE_LINE_BYTES bytes; nothing is allocated. */
 #include "sim/trace.h"
 
 #include <inttypes.h>
@@ -7,28 +12,28 @@
 
 #include "base/siphash.h"
 
-void trace_init(struct trace *t, bool is_printed, struct trace_kept *kept)
+void trace_init(struct trace *t, bool is_printed, struct trace_tail *tail)
 {
-    *t = (struct trace){ .is_printed = is_printed, .kept = kept, .owns_kept = !kept };
-    if (!kept)
-        t->kept = calloc(1, sizeof *t->kept);
-    if (!t->kept)
+    *t = (struct trace){ .is_printed = is_printed, .tail = tail, .owns_tail = !tail };
+    if (!tail)
+        t->tail = calloc(1, sizeof *t->tail);
+    if (!t->tail)
         abort(); /* a simulation without memory proves nothing */
-    t->kept->count = 0;
-    t->kept->counts = (struct run_counts){ 0 };
+    t->tail->count = 0;
+    t->tail->counts = (struct run_counts){ 0 };
 }
 
 void trace_done(struct trace *t)
 {
-    if (t->owns_kept)
-        free(t->kept);
-    t->kept = NULL;
+    if (t->owns_tail)
+        free(t->tail);
+    t->tail = NULL;
 }
 
-/* As much as there is room for, without a part of a character at the end. */
-static void keep_line(struct trace_kept *k, struct str line)
+/* Cuts a long line at the end of a UTF-8 character. */
+static void trace_tail_add_line(struct trace_tail *tail, struct str line)
 {
-    char *kept = k->lines[k->count++ % TRACE_LINES];
+    char *kept = tail->lines[tail->count++ % TRACE_LINES];
 
     if (line.len >= TRACE_LINE_BYTES)
         for (line.len = TRACE_LINE_BYTES - 1; line.len > 0 && (line.s[line.len] & 0xc0) == 0x80;)
@@ -43,7 +48,7 @@ void trace_add(struct trace *t, struct str line, bool is_quiet)
 
     t->digest = siphash_hash(seed, line);
     if (!is_quiet)
-        keep_line(t->kept, line);
+        trace_tail_add_line(t->tail, line);
     if (t->is_printed)
         (void)puts(line.s);
 }
@@ -53,12 +58,12 @@ void trace_remark(const char *line)
     (void)puts(line);
 }
 
-void trace_write(const struct trace_kept *k, struct buf *out)
+void trace_write(const struct trace_tail *tail, struct buf *out)
 {
-    uint64_t from = k->count > TRACE_LINES ? k->count - TRACE_LINES : 0;
+    uint64_t from = tail->count > TRACE_LINES ? tail->count - TRACE_LINES : 0;
 
     if (from > 0)
         buf_addf(out, "… %" PRIu64 " lines before these …\n", from);
-    for (uint64_t i = from; i < k->count; i++)
-        buf_addf(out, "%s\n", k->lines[i % TRACE_LINES]);
+    for (uint64_t i = from; i < tail->count; i++)
+        buf_addf(out, "%s\n", tail->lines[i % TRACE_LINES]);
 }
