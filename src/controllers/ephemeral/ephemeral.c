@@ -2,7 +2,7 @@
  * pod is requeued for its next volume.
  *
  * Pods are found by the keys of their claims in an index of the cache, so that a deleted claim costs O(pods
- * that use it). The template is copied from the pod's JSON text without decoding. */
+ * that use it). The template is copied as JSON, so that fields that Berth does not know are kept. */
 #include "controllers/ephemeral/ephemeral.h"
 
 #include <assert.h>
