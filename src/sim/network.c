@@ -99,8 +99,10 @@ static const char *what(const struct message *m)
                             q->name ? q->name : "",
                             q->resource_version ? "@" : "",
                             q->resource_version ? q->resource_version : "" };
-    size_t len = (size_t)snprintf(text, sizeof text, "#%u ", m->id);
+    size_t len = 1 + trace_put_number(text + 1, m->id, 1);
 
+    text[0] = '#';
+    text[len++] = ' ';
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         add_part(text, sizeof text, &len, parts[i]);
     return text;

@@ -52,34 +52,24 @@ void sim_must(int r, const struct error *err)
 /* Writes a number with at least so many digits, and the character that follows it; returns the end. */
 static char *put_number(char *to, uint64_t n, unsigned digits, char then)
 {
-    char text[20];
-    unsigned count = 0;
-
-    do
-        text[count++] = (char)('0' + n % 10);
-    while ((n /= 10) > 0 || count < digits);
-    while (count > 0)
-        *to++ = text[--count];
+    to += trace_put_number(to, n, digits);
     *to = then;
     return to + 1;
 }
 
-/* Every step has lines, and every line is digested: the numbers are written without printf(), which takes
- * three times as long. */
 static void __attribute__((format(printf, 3, 0)))
 add_line(struct sim *s, bool is_quiet, const char *fmt, va_list args)
 {
     char line[2 * TRACE_LINE_BYTES], *at = line;
-    size_t room, len;
+    size_t len;
 
     if (s->is_muted)
         return;
     at = put_number(at, s->step, 1, ' ');
     at = put_number(at, s->now_ns / NS_PER_S, 1, '.');
     at = put_number(at, s->now_ns % NS_PER_S / NS_PER_US, 6, ' ');
-    room = sizeof line - (size_t)(at - line);
-    len = (size_t)vsnprintf(at, room, fmt, args);
-    len = (size_t)(at - line) + (len < room ? len : room - 1);
+    len = (size_t)(at - line);
+    len += trace_format(at, sizeof line - len, fmt, args);
     s->trace.kept->is_healed = s->is_healed;
     s->trace.kept->step = s->step;
     s->trace.kept->at_ns = s->now_ns;
