@@ -19,7 +19,6 @@
 #define SPEC_BYTES_MAX 1024
 #define GIB ((int64_t)1 << 30)
 #define GROWN_BYTES_MAX (40 * GIB)
-#define CHECK_STEPS 4 /* between two looks at all volumes */
 
 /* --- Objects --- */
 
@@ -308,9 +307,9 @@ static void check_sizes(const struct node_drivers *drivers)
     }
 }
 
-void node_drivers_check(const struct node_drivers *drivers)
+void node_drivers_check(struct node_drivers *drivers)
 {
-    if (drivers->sim->step % CHECK_STEPS != 0)
+    if (!sim_has_changed(drivers->sim, &drivers->checked))
         return;
     if (drivers->grows)
         check_sizes(drivers);

@@ -19,6 +19,7 @@ struct node_drivers {
     struct flex_program heads[DRIVERS_HEADS_MAX]; /* on the machines of controllers */
     unsigned heads_count;
     struct store_watcher watcher;
+    struct sim_mark checked;
     const char *root; /* of the agents */
     bool is_csi_only; /* node_drivers_init_csi() */
     bool has_stages;  /* csi_driver.h */
@@ -47,7 +48,7 @@ bool node_drivers_is_block(const struct node_drivers *drivers, const char *claim
 void node_drivers_grow(struct node_drivers *drivers);
 
 /* After each step: nothing is mounted that its node does not report as in use. */
-void node_drivers_check(const struct node_drivers *drivers);
+void node_drivers_check(struct node_drivers *drivers);
 /* True when the pod waits for a volume that another node's pod has and may keep. */
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod);
 /* Nothing is left of what no pod of a node has. */

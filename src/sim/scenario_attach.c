@@ -18,7 +18,6 @@
 #define BEHIND_NS (300 * NS_PER_S)
 /* Far less than a node has to unmount: whoever counts may count from something else. */
 #define PATIENCE_NS (120 * NS_PER_S)
-#define CHECK_STEPS 4 /* between two looks at all mounts */
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 
@@ -334,9 +333,10 @@ static void check(void *ctx)
 
     note_wishes(x);
     node_drivers_check(&x->drivers);
-    for (unsigned v = 0; v < SITE_VOLUMES && x->sim->step % CHECK_STEPS == 0; v++)
-        if (site_is_exclusive(x, v))
-            check_exclusive(x, &x->drivers.disks.volumes[v]);
+    if (sim_has_changed(x->sim, &x->checked))
+        for (unsigned v = 0; v < SITE_VOLUMES; v++)
+            if (site_is_exclusive(x, v))
+                check_exclusive(x, &x->drivers.disks.volumes[v]);
     site_workload_tidy(x);
 }
 

@@ -70,7 +70,8 @@ struct site {
     struct site_node nodes[SITE_NODES_MAX];
     unsigned nodes_count;
     struct site_pod pods[SITE_PODS];
-    bool has_news; /* pods or claims have changed since wishes were noted */
+    bool has_news;           /* pods or claims have changed since wishes were noted */
+    struct sim_mark checked; /* mounts of exclusive volumes */
     uint64_t tidied_ns;
     uint64_t pace_ns; /* of people */
 };

@@ -327,15 +327,10 @@ static void check_machine(struct estate *x)
 static void estate_check(void *ctx)
 {
     struct estate *estate = ctx;
-    int64_t revision;
 
     estate_look_after_nodes(estate);
-    revision = store_revision(estate->sim->server.store);
-    if (revision == estate->checked_revision && tree_changes() == estate->checked_changes)
-        return;
-    check_machine(estate);
-    estate->checked_revision = revision;
-    estate->checked_changes = tree_changes();
+    if (sim_has_changed(estate->sim, &estate->checked))
+        check_machine(estate);
 }
 
 /* --- The world --- */

@@ -62,8 +62,7 @@ struct estate {
     uint64_t healed_ns;
     unsigned farewell; /* how far the last test of nodes is */
     /* What the store and the files were like when they were last compared. */
-    int64_t checked_revision;
-    uint64_t checked_changes;
+    struct sim_mark checked;
 };
 
 /* --- scenario_controllers.c --- */

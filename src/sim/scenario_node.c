@@ -287,7 +287,7 @@ static void scene_work(void *ctx)
 
 static void scene_check(void *ctx)
 {
-    const struct node_scene *scene = ctx;
+    struct node_scene *scene = ctx;
 
     node_drivers_check(&scene->drivers);
 }

@@ -19,6 +19,7 @@ struct scenario {
     struct sim_process *controllers[2];
     unsigned controllers_count;
     struct store_watcher watcher;
+    struct sim_mark checked;
     /* "seat:uid" of what was cleaned. */
     char cleaned[CLEANED_MAX][80];
     unsigned cleaned_count;
@@ -127,6 +128,8 @@ static void check(void *ctx)
     struct scenario *x = ctx;
     char name[16];
 
+    if (!sim_has_changed(x->sim, &x->checked))
+        return;
     for (unsigned i = 0; i < GUESTS; i++) {
         const struct object *guest;
 

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "client/client_request.h"
 #include "machinery/metrics.h"
+#include "sim/file_tree.h"
 #include "sim/machine_rpc.h"
 #include "sim/rule.h"
 #include "sim/worker.h"
@@ -554,6 +555,9 @@ static void check_memory(struct sim *s)
     bool is_thorough = s->step % SIM_THOROUGH_STEPS == 0;
     const char *wrong = is_thorough ? store_check_image(s->server.store) : NULL;
 
+    static_assert(SIM_THOROUGH_STEPS % SIM_MEMORY_STEPS == 0, "what costs much is a part of it");
+    if (s->step % SIM_MEMORY_STEPS != 0)
+        return;
     if (wrong)
         sim_fail(s, "in the memory of the store: %s", wrong);
     for (unsigned i = 0; i < s->processes_count; i++) {
@@ -566,6 +570,15 @@ static void check_memory(struct sim *s)
         if (wrong)
             sim_fail(s, "in the memory of %s: %s", p->program->name, wrong);
     }
+}
+
+bool sim_has_changed(const struct sim *s, struct sim_mark *m)
+{
+    struct sim_mark now = { store_revision(s->server.store), tree_changes() };
+    bool is_new = now.revision != m->revision || now.changes != m->changes;
+
+    *m = now;
+    return is_new;
 }
 
 static void check(struct sim *s)

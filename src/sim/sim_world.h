@@ -22,8 +22,10 @@
 /* So that watches that fell behind find out that it is too late. */
 #define SIM_HISTORY_COUNT 60
 
-/* How often what costs much is looked at: the whole store, large indexes. */
-#define SIM_THOROUGH_STEPS 64
+/* How often the memory of processes that have run is looked at, and what costs much: the whole store, large
+ * indexes. What does not fit together there stays so, as a rule: it is found some steps later. */
+#define SIM_MEMORY_STEPS 4
+#define SIM_THOROUGH_STEPS 256
 
 struct machine;
 struct sim_pool;
@@ -36,8 +38,9 @@ struct sim_program {
     void *(*start)(struct sim_process *p, void *ctx);
     /* It is killed: frees what it had, and does nothing else. */
     void (*kill)(void *state);
-    /* After each step in which its code ran: NULL when what it has in memory fits together, else what does
-     * not. thorough: every SIM_THOROUGH_STEPS steps, for what costs more. NULL: nothing is looked at. */
+    /* Every SIM_MEMORY_STEPS steps, if its code ran in one of them: NULL when what it has in memory fits
+     * together, else what does not. thorough: every SIM_THOROUGH_STEPS steps, for what costs more. NULL:
+     * nothing is looked at. */
     const char *(*check)(const void *state, bool is_thorough);
 };
 
@@ -123,6 +126,16 @@ void sim_halt(struct sim_process *p, uint64_t starts_ns);
 void sim_reboot(struct machine *m, uint64_t starts_ns);
 /* True while it runs and has not been told to stand still. */
 bool sim_process_is_live(const struct sim_process *p);
+
+/* What was there when somebody looked last: objects in the server's store, files and mounts of machines. */
+struct sim_mark {
+    int64_t revision;
+    uint64_t changes;
+};
+
+/* True when there is something to look at again: it was written to since the last call, or this is the first.
+ */
+bool sim_has_changed(const struct sim *s, struct sim_mark *m);
 
 /* A request of somebody who has a good connection; the answer is traced and forgotten. Nothing in an act that
  * is left out, as while the server is down. */
