@@ -46,15 +46,16 @@ struct queued_event {
 };
 
 /* What every step looks at comes first, and answers, whose errors are large, stand elsewhere: a step goes
- * through all messages. */
+ * through all messages but those that rest, which most watches do most of the time. */
 struct message {
     TAILQ_ENTRY(message) link;
     struct network *network;
     struct sim_process *process;    /* NULL: its sender is gone */
     struct client_attempt *attempt; /* the sender's; NULL when it does not wait any more */
     enum phase phase;
-    bool has_ended; /* of a watch: `answer` is its end */
-    uint64_t at_ns; /* of the next delivery; UINT64_MAX: never */
+    bool is_resting; /* in that list */
+    bool has_ended;  /* of a watch: `answer` is its end */
+    uint64_t at_ns;  /* of the next delivery; UINT64_MAX: never */
     /* Of a watch. */
     TAILQ_HEAD(, queued_event) events;
     uint64_t event_at_ns; /* of the last one queued */
@@ -182,10 +183,23 @@ static struct kept_answer *answer_free(struct kept_answer *k)
     return NULL;
 }
 
+/* Whether there is anything to deliver, now or later, unless the server says more. */
+static void set_resting(struct message *m, bool is_resting)
+{
+    struct network *n = m->network;
+
+    if (m->is_resting == is_resting)
+        return;
+    TAILQ_REMOVE(m->is_resting ? &n->resting : &n->messages, m, link);
+    TAILQ_INSERT_TAIL(is_resting ? &n->resting : &n->messages, m, link);
+    m->is_resting = is_resting;
+}
+
 static void answer_at(struct message *m, uint64_t at_ns)
 {
     m->phase = PHASE_TO_CLIENT;
     m->at_ns = at_ns;
+    set_resting(m, /* is_resting= */ false);
 }
 
 /* --- Sending --- */
@@ -227,7 +241,7 @@ static void message_free(struct message *m)
 {
     struct queued_event *e;
 
-    TAILQ_REMOVE(&m->network->messages, m, link);
+    TAILQ_REMOVE(m->is_resting ? &m->network->resting : &m->network->messages, m, link);
     while ((e = TAILQ_FIRST(&m->events))) {
         TAILQ_REMOVE(&m->events, e, link);
         kept_event_done(&e->kept);
@@ -294,6 +308,7 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
     if (m->request.verb == CLIENT_WATCH) {
         kept_answer_set(answer_of(m), answer);
         m->has_ended = true;
+        set_resting(m, /* is_resting= */ false);
         if (m->event_at_ns < n->sim->now_ns)
             m->event_at_ns = n->sim->now_ns;
         return;
@@ -342,6 +357,7 @@ static void on_served_event(struct client_attempt *a, const struct client_event 
         e->at_ns = m->event_at_ns; /* one connection: what was sent first comes first */
     m->event_at_ns = e->at_ns;
     TAILQ_INSERT_TAIL(&m->events, e, link);
+    set_resting(m, /* is_resting= */ false);
 }
 
 static void on_served_warning(struct client_attempt *a, struct str text)
@@ -357,6 +373,7 @@ static void serve(struct message *m)
     struct client_carrier *c = m->network->sim->server.carrier;
 
     m->phase = PHASE_AT_SERVER;
+    set_resting(m, /* is_resting= */ true);
     m->served = (struct client_attempt){ .request = &m->request,
                                          .on_event = on_served_event,
                                          .on_end = on_served_end,
@@ -443,6 +460,7 @@ static void deliver_again(struct message *m)
     }
 }
 
+/* A watch with events: it does not rest. */
 static bool is_there(const struct network *n, unsigned id)
 {
     const struct message *m;
@@ -470,6 +488,7 @@ static void deliver_event(struct message *m)
             m->recent_count--;
         }
         m->recent[m->recent_count++] = e->kept;
+        set_resting(m, m->phase == PHASE_AT_SERVER && TAILQ_EMPTY(&m->events) && !m->has_ended);
         if (sim_has_fault(n->sim, &n->rng, FAULT_REPLAY, 4))
             deliver_again(m);
     }
@@ -559,28 +578,34 @@ static void lose(struct message *m)
 
 void network_lose_server(struct network *n)
 {
-    struct message *m, *next;
+    struct message_list *lists[] = { &n->messages, &n->resting };
 
-    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
-        next = TAILQ_NEXT(m, link);
-        if (m->phase != PHASE_AT_SERVER)
-            continue;
-        recall(m);
-        lose(m);
-        if (!m->attempt)
-            message_free(m);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        struct message *m, *next;
+
+        for (m = TAILQ_FIRST(lists[i]); m; m = next) {
+            next = TAILQ_NEXT(m, link);
+            if (m->phase != PHASE_AT_SERVER)
+                continue;
+            recall(m);
+            lose(m);
+            if (!m->attempt)
+                message_free(m);
+        }
     }
 }
 
 void network_cut_watch(struct network *n)
 {
+    struct message_list *lists[] = { &n->messages, &n->resting };
     struct message *m, *found = NULL;
     uint64_t count = 0;
 
-    TAILQ_FOREACH(m, &n->messages, link)
-        if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
-            rng_below(&n->rng, ++count) == 0)
-            found = m;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        TAILQ_FOREACH(m, lists[i], link)
+            if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
+                rng_below(&n->rng, ++count) == 0)
+                found = m;
     if (!found)
         return;
     sim_trace(n->sim, "cuts %s", what(found));
@@ -597,6 +622,7 @@ void network_init(struct network *n, struct sim *s)
 
     *n = (struct network){ .sim = s };
     TAILQ_INIT(&n->messages);
+    TAILQ_INIT(&n->resting);
     rng_init(&n->rng, rng_u64(&s->faults));
     rng_fork(&n->rng, "late", &n->late);
     n->late_answers_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
@@ -605,10 +631,9 @@ void network_init(struct network *n, struct sim *s)
 
 void network_done(struct network *n)
 {
-    struct message *m, *next;
+    struct message *m;
 
-    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
-        next = TAILQ_NEXT(m, link);
+    while ((m = TAILQ_FIRST(&n->messages)) || (m = TAILQ_FIRST(&n->resting))) {
         assert(!m->attempt);
         recall(m);
         message_free(m);

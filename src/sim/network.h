@@ -30,8 +30,9 @@ TAILQ_HEAD(message_list, message);
 struct network {
     struct sim *sim;
     struct rng rng;
-    struct message_list messages;
-    struct rng late; /* which answers and events are */
+    struct message_list messages; /* on their way, or with something to deliver some time */
+    struct message_list resting;  /* with the server, which has said nothing since */
+    struct rng late;              /* which answers and events are */
     unsigned late_answers_percent;
     unsigned late_events_percent;
     unsigned sent;
