@@ -247,6 +247,14 @@ static bool is_forgotten(const struct node_drivers *drivers, const struct storag
     return is_share && v->is_attached[node] && !v->is_told[node];
 }
 
+/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
+static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
+{
+    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
+
+    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
+}
+
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod)
 {
     const struct pod *p = pod_of(pod);
@@ -254,10 +262,14 @@ bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *p
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct storage_volume *v = claimed_volume(drivers, &p->volumes.items[i]);
 
-        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++)
-            if (v->is_attached[n] && strcmp(drivers->disks.machines[n]->name, p->node_name) != 0 &&
-                (is_used(drivers, v, drivers->disks.machines[n]->name, pod) || is_forgotten(drivers, v, n)))
+        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++) {
+            const struct machine *m = drivers->disks.machines[n];
+
+            if (v->is_attached[n] && strcmp(m->name, p->node_name) != 0 &&
+                (is_used(drivers, v, m->name, pod) || is_forgotten(drivers, v, n) ||
+                 (machine_mounts_disk(m, &v->disk) && has_unknown_mounts(drivers, m))))
                 return true;
+        }
     }
     return false;
 }
@@ -371,14 +383,6 @@ static int check_block(struct node_drivers *drivers, struct machine *m, struct e
     if (!is_used(drivers, v, m->name, NULL) && machine_find(m, AT_FDCWD, path, 0, &at, NULL) == 0)
         return error_set(err, ERR_BUSY, "%s: %s is left", m->name, path);
     return 0;
-}
-
-/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
-static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
-{
-    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
-
-    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
 }
 
 static int check_report(const struct node_drivers *drivers, const struct machine *m, unsigned used,

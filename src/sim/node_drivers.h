@@ -49,7 +49,8 @@ void node_drivers_grow(struct node_drivers *drivers);
 
 /* After each step: nothing is mounted that its node does not report as in use. */
 void node_drivers_check(struct node_drivers *drivers);
-/* True when the pod waits for a volume that another node's pod has and may keep. */
+/* True when the pod waits for a volume that another node keeps: for a pod, or because it cannot reconstruct it.
+ */
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod);
 /* Nothing is left of what no pod of a node has. */
 int node_drivers_settled(struct node_drivers *drivers, struct error *err);
