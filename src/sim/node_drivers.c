@@ -24,7 +24,6 @@
 #define SPEC_BYTES_MAX 1024
 #define GIB ((int64_t)1 << 30)
 #define EXPANDED_BYTES_MAX (40 * GIB)
-#define CHECK_STEPS 4 /* between two checks of all volumes */
 
 /* --- Objects --- */
 
@@ -253,6 +252,14 @@ static bool is_unrecorded(const struct node_drivers *drivers, const struct stora
     return is_share && v->is_attached[node] && !v->is_reported[node];
 }
 
+/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
+static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
+{
+    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
+
+    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
+}
+
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod)
 {
     const struct pod *p = pod_of(pod);
@@ -260,10 +267,14 @@ bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *p
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct storage_volume *v = claimed_volume(drivers, &p->volumes.items[i]);
 
-        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++)
-            if (v->is_attached[n] && strcmp(drivers->disks.machines[n]->name, p->node_name) != 0 &&
-                (is_used(drivers, v, drivers->disks.machines[n]->name, pod) || is_unrecorded(drivers, v, n)))
+        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++) {
+            const struct machine *m = drivers->disks.machines[n];
+
+            if (v->is_attached[n] && strcmp(m->name, p->node_name) != 0 &&
+                (is_used(drivers, v, m->name, pod) || is_unrecorded(drivers, v, n) ||
+                 (machine_mounts_disk(m, &v->disk) && has_unknown_mounts(drivers, m))))
                 return true;
+        }
     }
     return false;
 }
@@ -313,9 +324,9 @@ static void check_sizes(const struct node_drivers *drivers)
     }
 }
 
-void node_drivers_check(const struct node_drivers *drivers)
+void node_drivers_check(struct node_drivers *drivers)
 {
-    if (drivers->sim->step % CHECK_STEPS != 0)
+    if (!sim_has_changed(drivers->sim, &drivers->checked))
         return;
     if (drivers->expands_claims)
         check_sizes(drivers);
@@ -376,14 +387,6 @@ static int check_block(struct node_drivers *drivers, struct machine *m, struct e
     if (!is_used(drivers, v, m->name, NULL) && machine_find(m, AT_FDCWD, path, 0, &at, NULL) == 0)
         return error_set(err, ERR_BUSY, "%s: %s is left", m->name, path);
     return 0;
-}
-
-/* Mounts whose driver did not answer at the start of the agent are left for an administrator. */
-static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
-{
-    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
-
-    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
 }
 
 static int check_report(const struct node_drivers *drivers, const struct machine *m, unsigned used,

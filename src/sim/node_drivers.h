@@ -19,6 +19,7 @@ struct node_drivers {
     struct flex_program planes_flex[DRIVERS_PLANES_MAX]; /* on the machines of controllers */
     unsigned planes_count;
     struct store_watcher watcher;
+    struct sim_mark checked;
     const char *root; /* of the agents */
     bool is_csi_only; /* node_drivers_init_csi() */
     bool has_stages;  /* csi_driver.h */
@@ -46,9 +47,10 @@ bool node_drivers_is_block(const struct node_drivers *drivers, const char *claim
 /* Expands the request of a random claim. */
 void node_drivers_expand_claim(struct node_drivers *drivers);
 
-/* Checks that every mounted volume is reported as in use. Called after each step; works every few steps. */
-void node_drivers_check(const struct node_drivers *drivers);
-/* True if the pod has to wait for a volume that a pod on another node uses. */
+/* Checks that every mounted volume is reported as in use. Called after each step. */
+void node_drivers_check(struct node_drivers *drivers);
+/* True if the pod has to wait for a volume that another node keeps: for a pod, or because its agent cannot
+ * reconstruct the mount. */
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod);
 /* 0 if volumes that no pod uses are unmounted, detached and not reported, and expansions are complete. */
 int node_drivers_settled(struct node_drivers *drivers, struct error *err);

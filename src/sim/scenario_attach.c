@@ -23,7 +23,6 @@
 #define STALE_NS (300 * NS_PER_S)
 /* Much less than the controllers wait before a forced detach: they may count from another moment. */
 #define FORCE_WAIT_NS (120 * NS_PER_S)
-#define CHECK_STEPS 4 /* between two checks of all mounts */
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 
@@ -345,9 +344,10 @@ static void attach_scenario_check(void *ctx)
 
     update_wanted(scenario);
     node_drivers_check(&scenario->drivers);
-    for (unsigned v = 0; v < VOLUMES_COUNT && scenario->sim->step % CHECK_STEPS == 0; v++)
-        if (attach_scenario_is_exclusive(scenario, v))
-            check_exclusive_mounts(scenario, &scenario->drivers.disks.volumes[v]);
+    if (sim_has_changed(scenario->sim, &scenario->checked))
+        for (unsigned v = 0; v < VOLUMES_COUNT; v++)
+            if (attach_scenario_is_exclusive(scenario, v))
+                check_exclusive_mounts(scenario, &scenario->drivers.disks.volumes[v]);
     attach_workload_control(scenario);
 }
 

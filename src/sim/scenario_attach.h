@@ -70,7 +70,8 @@ struct attach_scenario {
     struct attach_scenario_node nodes[NODES_MAX];
     unsigned nodes_count;
     struct attach_scenario_pod pods[PODS_COUNT];
-    bool is_wanted_stale; /* pods or claims have changed since is_wanted was updated */
+    bool is_wanted_stale;    /* pods or claims have changed since is_wanted was updated */
+    struct sim_mark checked; /* mounts of exclusive volumes */
     uint64_t controlled_ns;
     uint64_t action_ns_max; /* between two actions of the workload */
 };

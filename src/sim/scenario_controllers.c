@@ -335,15 +335,10 @@ static void check_machine(struct controllers_scenario *scenario)
 static void controllers_scenario_check(void *ctx)
 {
     struct controllers_scenario *scenario = ctx;
-    int64_t revision;
 
     controllers_workload_run_nodes(scenario);
-    revision = store_revision(scenario->sim->server.store);
-    if (revision == scenario->checked_revision && tree_changes() == scenario->checked_changes)
-        return;
-    check_machine(scenario);
-    scenario->checked_revision = revision;
-    scenario->checked_changes = tree_changes();
+    if (sim_has_changed(scenario->sim, &scenario->checked))
+        check_machine(scenario);
 }
 
 /* --- Begin, work and end --- */

@@ -62,9 +62,7 @@ struct controllers_scenario {
     uint64_t nodes_run_ns; /* when the nodes act next */
     uint64_t healed_ns;
     unsigned node_test_stage; /* the progress of run_node_test() */
-    /* Revision of the store and change counter of the files at the last check. */
-    int64_t checked_revision;
-    uint64_t checked_changes;
+    struct sim_mark checked;  /* objects and files at the last check */
 };
 
 /* --- scenario_controllers.c --- */

@@ -290,7 +290,7 @@ static void node_scenario_work(void *ctx)
 
 static void node_scenario_check(void *ctx)
 {
-    const struct node_scenario *scenario = ctx;
+    struct node_scenario *scenario = ctx;
 
     node_drivers_check(&scenario->drivers);
 }

@@ -20,6 +20,7 @@ struct seats_scenario {
     struct sim_process *controllers[2];
     unsigned controllers_count;
     struct store_watcher watcher;
+    struct sim_mark checked;
     /* "seat:uid" of each cleaned seat and its guest. */
     char cleaned[CLEANED_MAX][80];
     unsigned cleaned_count;
@@ -128,6 +129,8 @@ static void seats_scenario_check(void *ctx)
     struct seats_scenario *scenario = ctx;
     char name[16];
 
+    if (!sim_has_changed(scenario->sim, &scenario->checked))
+        return;
     for (unsigned i = 0; i < GUESTS; i++) {
         const struct object *guest;
 

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "client/client_request.h"
 #include "machinery/metrics.h"
+#include "sim/file_tree.h"
 #include "sim/machine_rpc.h"
 #include "sim/rule.h"
 #include "sim/worker.h"
@@ -57,33 +58,24 @@ void sim_must(int r, const struct error *err)
 /* Writes a number with at least so many digits, then a character; returns the end. */
 static char *append_number(char *to, uint64_t n, unsigned digits, char then)
 {
-    char text[20];
-    unsigned count = 0;
-
-    do
-        text[count++] = (char)('0' + n % 10);
-    while ((n /= 10) > 0 || count < digits);
-    while (count > 0)
-        *to++ = text[--count];
+    to += trace_put_number(to, n, digits);
     *to = then;
     return to + 1;
 }
 
-/* Writes the numbers without printf(), which takes three times as long: every step adds lines. */
 static void __attribute__((format(printf, 3, 0)))
 add_line(struct sim *s, bool is_quiet, const char *fmt, va_list args)
 {
     char line[2 * TRACE_LINE_BYTES], *at = line;
-    size_t room, len;
+    size_t len;
 
     if (s->is_muted)
         return;
     at = append_number(at, s->step, 1, ' ');
     at = append_number(at, s->now_ns / NS_PER_S, 1, '.');
     at = append_number(at, s->now_ns % NS_PER_S / NS_PER_US, 6, ' ');
-    room = sizeof line - (size_t)(at - line);
-    len = (size_t)vsnprintf(at, room, fmt, args);
-    len = (size_t)(at - line) + (len < room ? len : room - 1);
+    len = (size_t)(at - line);
+    len += trace_format(at, sizeof line - len, fmt, args);
     s->trace.tail->is_healed = s->is_healed;
     s->trace.tail->step = s->step;
     s->trace.tail->at_ns = s->now_ns;
@@ -567,6 +559,9 @@ static void check_memory(struct sim *s)
     bool is_thorough = s->step % SIM_THOROUGH_STEPS == 0;
     const char *wrong = is_thorough ? store_check_image(s->server.store) : NULL;
 
+    static_assert(SIM_THOROUGH_STEPS % SIM_MEMORY_STEPS == 0, "what costs much is a part of it");
+    if (s->step % SIM_MEMORY_STEPS != 0)
+        return;
     if (wrong)
         sim_fail(s, "in the memory of the store: %s", wrong);
     for (unsigned i = 0; i < s->processes_count; i++) {
@@ -579,6 +574,15 @@ static void check_memory(struct sim *s)
         if (wrong)
             sim_fail(s, "in the memory of %s: %s", p->program->name, wrong);
     }
+}
+
+bool sim_has_changed(const struct sim *s, struct sim_mark *m)
+{
+    struct sim_mark now = { store_revision(s->server.store), tree_changes() };
+    bool is_new = now.revision != m->revision || now.changes != m->changes;
+
+    *m = now;
+    return is_new;
 }
 
 static void run_checks(struct sim *s)

@@ -22,8 +22,10 @@
 /* Small, so that watches which fall behind get an "expired" error. */
 #define SIM_HISTORY_COUNT 60
 
-/* Expensive checks, of the whole store and of large indexes, run once in so many steps. */
-#define SIM_THOROUGH_STEPS 64
+/* How often the memory of processes that have run is checked, and how often expensive checks run, of the
+ * whole store and of large indexes. Corrupt memory stays corrupt as a rule: it is found some steps later. */
+#define SIM_MEMORY_STEPS 4
+#define SIM_THOROUGH_STEPS 256
 
 struct machine;
 struct sim_pool;
@@ -36,8 +38,9 @@ struct sim_program {
     void *(*start)(struct sim_process *p, void *ctx);
     /* The process is killed: only frees the state. */
     void (*kill)(void *state);
-    /* Checks the memory of the program after each step in which its code ran: NULL, or the inconsistency.
-     * is_thorough is set once in SIM_THOROUGH_STEPS steps, for expensive checks. May be NULL. */
+    /* Checks the memory of the program once in SIM_MEMORY_STEPS steps, if its code ran in one of them: NULL,
+     * or the inconsistency. is_thorough is set once in SIM_THOROUGH_STEPS steps, for expensive checks. May be
+     * NULL. */
     const char *(*check)(const void *state, bool is_thorough);
 };
 
@@ -123,6 +126,14 @@ void sim_halt(struct sim_process *p, uint64_t starts_ns);
 void sim_reboot(struct machine *m, uint64_t starts_ns);
 /* True while the process runs and is not suspended. */
 bool sim_process_is_live(const struct sim_process *p);
+
+/* The state of objects in the server's store, and of files and mounts of machines, at the last check. */
+struct sim_mark {
+    int64_t revision;
+    uint64_t changes;
+};
+/* True if something was written since the last call with this mark, and at the first call. */
+bool sim_has_changed(const struct sim *s, struct sim_mark *m);
 
 /* Sends a request of the workload, over a reliable connection; the answer is only traced. Does nothing in an
  * omitted action, and while the server is down. */

@@ -2,6 +2,9 @@
  * finds is in tests/sim/mutants. */
 #include "sim/sim.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "sim/objects.h"
 #include "sim/sim_world.h"
 #include "test.h"
@@ -438,6 +441,43 @@ TEST(sim_keeps_what_was_stored_when_the_server_restarts)
         made += r.faults_made;
     }
     assert_true(made > 0);
+}
+
+/* --- Lines of the trace --- */
+
+static void __attribute__((format(printf, 2, 3))) assert_line(size_t room, const char *fmt, ...)
+{
+    char expected[64], line[64];
+    va_list args, once_more;
+    size_t len;
+
+    memset(line, '#', sizeof line);
+    va_start(args, fmt);
+    va_copy(once_more, args);
+    (void)vsnprintf(expected, room, fmt, args);
+    len = trace_format(line, room, fmt, once_more);
+    va_end(once_more);
+    va_end(args);
+    assert_string_equal(line, expected);
+    assert_int_equal(len, strlen(expected));
+    for (size_t i = room; i < sizeof line; i++)
+        assert_int_equal(line[i], '#');
+}
+
+TEST(trace_format_writes_what_printf_writes)
+{
+    static const size_t rooms[] = { 1, 2, 3, 8, 64 };
+
+    for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+        assert_line(rooms[i], "plain");
+        assert_line(rooms[i], "%s%s %s", "", "a", "longer than some of it");
+        assert_line(rooms[i], "%d %d %d", INT_MIN, -1, INT_MAX);
+        assert_line(rooms[i], "%u:%u", 0U, UINT_MAX);
+        assert_line(rooms[i], "%" PRIu64 " %" PRIu32, UINT64_MAX, UINT32_MAX);
+        assert_line(rooms[i], "%s and %.*s", "one", 2, "others");
+        assert_line(rooms[i], "%d is %5.1f %%", 7, 0.5);
+        assert_line(rooms[i], "%zu %ld %s", (size_t)12, -3L, "end");
+    }
 }
 
 TEST_MAIN()
