@@ -134,14 +134,24 @@ static bool may_force(const struct site *x, unsigned node, unsigned volume)
     return d->waited_ns >= PATIENCE_NS && is_recent(x, d->waited_to_ns);
 }
 
-/* These controllers themselves told another node that it has the volume, and it has. */
+/* The controllers told the node themselves that it has the volume, or asked the server after others did. */
+static bool is_known(const struct site *x, const struct sim_process *plane, const struct site_disk *d)
+{
+    if (d->teller == plane && d->teller_start == plane->starts)
+        return true;
+    for (unsigned i = 0; i < x->planes_count; i++)
+        if (x->planes[i] == plane && x->asked_start[i] == plane->starts && d->listed_ns < x->asked_ns[i])
+            return true;
+    return false;
+}
+
+/* Another node was told that it has the volume, and it has. */
 static bool is_given_away(struct site *x, const struct sim_process *plane, unsigned node, unsigned volume)
 {
-    const struct site_disk *d = &x->nodes[node].disks[volume];
     const struct attachment *a = find_attachment(x, node, volume);
 
-    return d->teller == plane && d->teller_start == plane->starts && says_attached(&x->nodes[node], volume) &&
-           a && a->is_attached && !a->obj.is_deleting;
+    return is_known(x, plane, &x->nodes[node].disks[volume]) && says_attached(&x->nodes[node], volume) && a &&
+           a->is_attached && !a->obj.is_deleting;
 }
 
 static void see_create(struct site *x, const struct sim_process *plane, struct str body)
@@ -182,6 +192,16 @@ static void see_report(struct site *x, const struct sim_process *plane, const st
     }
 }
 
+static void see_question(struct site *x, const struct sim_process *plane)
+{
+    for (unsigned i = 0; i < x->planes_count; i++) {
+        if (x->planes[i] != plane)
+            continue;
+        x->asked_ns[i] = x->sim->now_ns;
+        x->asked_start[i] = plane->starts;
+    }
+}
+
 static void see_delete(struct site *x, const char *name)
 {
     const struct object *o = store_get(x->sim->server.store, KIND_ATTACHMENT, "", name);
@@ -206,6 +226,8 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
         see_create(x, p, q->body);
     else if (k == KIND_NODE && q->verb == CLIENT_PATCH)
         see_report(x, p, q);
+    else if (k == KIND_NODE && q->verb == CLIENT_LIST && !q->resource_version && !q->continue_token)
+        see_question(x, p);
 }
 
 /* --- What the server has --- */
@@ -231,6 +253,16 @@ static void note_node(struct site *x, const struct store_event *ev)
                 &x->nodes[node].tainted_ns);
     if (!ev->old && !ev->is_delete)
         x->nodes[node].heard_ns = now_ns;
+    for (unsigned v = 0; v < SITE_VOLUMES; v++) {
+        struct site_disk *d = &x->nodes[node].disks[v];
+        char name[SITE_UNIQUE_BYTES];
+
+        write_unique_name(v, name);
+        if (ev->is_delete || !node_attached_volume(is, name))
+            d->listed_ns = UINT64_MAX;
+        else if (d->listed_ns == UINT64_MAX)
+            d->listed_ns = now_ns;
+    }
 }
 
 static void note_lease(struct site *x, const struct store_event *ev)
@@ -468,6 +500,8 @@ static void begin_node(struct site *x, unsigned number)
     n->site = x;
     n->number = number;
     n->unready_ns = UINT64_MAX;
+    for (unsigned v = 0; v < SITE_VOLUMES; v++)
+        n->disks[v].listed_ns = UINT64_MAX;
     (void)snprintf(n->name, sizeof n->name, "n%u", number);
     n->machine = machine_new(x->sim, n->name);
     n->machine->on_reboot = on_reboot;

@@ -27,6 +27,7 @@ struct site_disk {
     /* The controllers that listed it as the node's last, and their start; NULL: none have. */
     const struct sim_process *teller;
     unsigned teller_start;
+    uint64_t listed_ns; /* since when the server's Node has listed it; UINT64_MAX: it does not */
 
     /* By the pods that the server has. */
     bool is_wanted;
@@ -64,6 +65,9 @@ struct site {
     struct sim_process *planes[SITE_PLANES_MAX];
     struct sim_daemon_options plane_daemons[SITE_PLANES_MAX];
     char plane_names[SITE_PLANES_MAX][SITE_NAME_BYTES];
+    /* When each last asked the server itself for the nodes, and its start then. */
+    uint64_t asked_ns[SITE_PLANES_MAX];
+    unsigned asked_start[SITE_PLANES_MAX];
     unsigned planes_count;
     struct node_drivers drivers;
     struct store_watcher watcher;

@@ -49,6 +49,12 @@ struct attach {
     unsigned slots_held; /* taken */
     bool is_granting;
     bool is_stopping;
+    struct {
+        unsigned listed; /* kinds that were read */
+        struct api_write read;
+        struct timer retry;
+        void (*done)(struct attach *a);
+    } start; /* recover.c */
     struct deferred pass;
     struct timer populate_timer;
     VEC(struct object *) awaiting; /* pods with a volume whose driver has not answered yet; references */
@@ -162,7 +168,9 @@ void attach_handlers_all_pods(struct attach *a);
 
 /* --- What is --- */
 
-void attach_recover(struct attach *a);
+/* done follows once what is attached is known. */
+void attach_recover(struct attach *a, void (*done)(struct attach *a));
+void attach_recover_stop(struct attach *a);
 /* What an inherited Node lists in a newer version than attach_recover() saw is attached, too: the cache of a
  * process that has just become leader may be behind what the leader before it wrote. */
 void attach_recover_listed(struct attach *a, const struct attach_node *n, const struct node *is);
