@@ -37,6 +37,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "io/clock.h"
 #include "io/file.h"
 #include "io/loop_int.h"
 #include "io/sys.h"
@@ -271,23 +272,48 @@ void process_cancel(struct process *p)
     process_enter_terminating(p);
 }
 
+/* In PROCESS_DRAINING the child is reaped, and its process id may be reused. */
+static bool process_has_child(const struct process *p)
+{
+    assert(p->state != PROCESS_REPORTED);
+    return p->state != PROCESS_DRAINING;
+}
+
+/* Waits for a child that was killed. */
+static void process_await_end(struct process *p, uint64_t until_ns)
+{
+    struct pollfd ended = { .fd = p->pidfd, .events = POLLIN };
+    uint64_t now_ns = clock_mono_ns(clock_system());
+
+    if (poll(&ended, 1, now_ns < until_ns ? (int)((until_ns - now_ns) / NS_PER_MS) : 0) > 0)
+        process_reap(p);
+}
+
+void process_drop_all(struct process *const *list, size_t count)
+{
+    uint64_t until_ns;
+
+    if (sys_here) {
+        for (size_t i = 0; i < count; i++)
+            sys_here->calls->process_drop(sys_here, list[i]);
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (process_has_child(list[i]))
+            process_kill_group(list[i], SIGKILL);
+    until_ns = clock_mono_ns(clock_system()) + PROCESS_DROP_NS;
+    for (size_t i = 0; i < count; i++) {
+        if (process_has_child(list[i]))
+            process_await_end(list[i], until_ns);
+        list[i]->state = PROCESS_REPORTED;
+        process_close(list[i]);
+    }
+}
+
 struct process *process_drop(struct process *p)
 {
-    struct pollfd ended;
-
-    if (!p)
-        return NULL;
-    if (sys_here)
-        return sys_here->calls->process_drop(sys_here, p);
-    assert(p->state != PROCESS_REPORTED);
-    if (p->state != PROCESS_DRAINING) { /* otherwise it is reaped, and its process id may be reused */
-        ended = (struct pollfd){ .fd = p->pidfd, .events = POLLIN };
-        process_kill_group(p, SIGKILL);
-        if (poll(&ended, 1, (int)(PROCESS_DROP_NS / NS_PER_MS)) > 0)
-            process_reap(p);
-    }
-    p->state = PROCESS_REPORTED;
-    process_close(p);
+    if (p)
+        process_drop_all(&p, 1);
     return NULL;
 }
 

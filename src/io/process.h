@@ -80,6 +80,8 @@ void process_cancel(struct process *p);
  * child, which is immediate unless the kernel holds it, at most PROCESS_DROP_NS; p is freed on return. Takes
  * NULL; always returns NULL. */
 struct process *process_drop(struct process *p);
+/* The same for many, which are killed first and then awaited together: PROCESS_DROP_NS is for all of them. */
+void process_drop_all(struct process *const *list, size_t count);
 
 /* 0 when the child exited with 0; otherwise its failure as an error, with the first line of its standard
  * error, made printable. what names the command: "mkfs.ext4". ERR_TIMEOUT, ERR_CANCELLED or ERR_IO. */

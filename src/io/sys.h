@@ -98,7 +98,7 @@ struct sys_calls {
     int (*process_run)(struct sys *k, struct loop *l, const struct process_spec *spec, process_done_fn done,
                        void *ctx, struct process **ret, struct error *err);
     void (*process_cancel)(struct sys *k, struct process *p);
-    struct process *(*process_drop)(struct sys *k, struct process *p);
+    void (*process_drop)(struct sys *k, struct process *p);
     int (*process_wait)(struct sys *k, const struct process_spec *spec, const atomic_int *stop,
                         process_done_fn done, void *ctx, struct error *err);
 

@@ -532,6 +532,7 @@ struct agent *agent_free(struct agent *a)
     a->orphans = orphans_free(a->orphans);
     a->registration = registration_free(a->registration);
     volume_op_cancel_all(a);
+    pod_life_drop_hooks(a);
     for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
         pod_free(p);
     node_world_done(&a->world);

@@ -344,7 +344,8 @@ struct condition {
 static size_t conditions_fill(const struct desired_node *w, const struct node *now,
                               struct condition ret[CONDITIONS_MAX])
 {
-    size_t count = 4;
+    const struct status_condition *ready = condition_get(&now->conditions, "Ready");
+    size_t count = 3;
 
     ret[0] = (struct condition){ "MemoryPressure", CONDITION_FALSE, "KubeletHasSufficientMemory",
                                  "berth does not measure memory pressure" };
@@ -352,9 +353,11 @@ static size_t conditions_fill(const struct desired_node *w, const struct node *n
                                  "berth does not measure disk pressure" };
     ret[2] = (struct condition){ "PIDPressure", CONDITION_FALSE, "KubeletHasSufficientPID",
                                  "berth does not measure PID pressure" };
-    ret[3] = (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
-    if (w->not_ready_reason)
-        ret[3] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->not_ready_reason };
+    if (!w->not_ready_reason)
+        ret[count++] =
+            (struct condition){ "Ready", CONDITION_TRUE, "KubeletReady", "berth is posting ready status" };
+    else if (!w->is_starting || !ready || ready->status != CONDITION_TRUE)
+        ret[count++] = (struct condition){ "Ready", CONDITION_FALSE, "KubeletNotReady", w->not_ready_reason };
     if (w->unknown_mounts && w->unknown_mounts[0])
         ret[count++] =
             (struct condition){ NODE_UNKNOWN_MOUNTS, CONDITION_TRUE, "UnknownMounts", w->unknown_mounts };

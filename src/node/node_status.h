@@ -27,6 +27,7 @@ struct desired_node {
     bool attaches_itself;
     const struct texts *in_use;   /* NULL: unknown, keeps the old value */
     const char *not_ready_reason; /* why the node is not ready; NULL: it is */
+    bool is_starting;             /* not ready yet after a restart: a condition Ready that is True stays */
     const struct amounts *limits; /* of volumes, by plugin (api/volume_limit.h); NULL: not known, the old
                                      ones stay */
     const char *unknown_mounts;   /* mounts without a volume; "": none; NULL: unknown, keeps the condition */

@@ -50,6 +50,17 @@ void pod_parts_done(struct pod_parts *p)
     *p = (struct pod_parts){ 0 };
 }
 
+void pod_life_drop_hooks(struct agent *a)
+{
+    _cleanup_(vec_done_p) VEC(struct process *) hooks = { 0 };
+    struct omap_cursor at;
+
+    for (struct node_pod *p = omap_first(&a->world.pods, &at); p; p = omap_next(&at))
+        if (p->life.hook && vec_push(&hooks, p->life.hook) == 0) /* otherwise pod_life_done() drops it */
+            p->life.hook = NULL;
+    process_drop_all(hooks.items, hooks.count);
+}
+
 void pod_life_done(struct node_pod *p)
 {
     struct pod_life *l = &p->life;

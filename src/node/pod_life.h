@@ -22,6 +22,7 @@
 #include "node/state_file.h"
 #include "node/wait_log.h"
 
+struct agent;
 struct node_pod;
 struct job;
 struct process;
@@ -109,6 +110,8 @@ struct pod_life {
 };
 
 void pod_life_init(struct node_pod *p);
+/* At the end of the agent: kills the hooks of all pods, and waits once for those that the kernel holds. */
+void pod_life_drop_hooks(struct agent *a);
 /* Ends everything in progress without calling back. */
 void pod_life_done(struct node_pod *p);
 /* The pod or one of its volumes changed: runs the stage at the end of this loop iteration. */

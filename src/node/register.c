@@ -21,6 +21,8 @@
 #define STATUS_PERIOD_NS (300 * NS_PER_S)
 #define CORRECTION_NS (10 * NS_PER_S)
 #define LIMITS_NS (10 * NS_PER_S)
+/* How long a Node that was ready before a restart stays so. It ends with the first check of limits. */
+#define STARTING_NS LIMITS_NS
 #define RETRY_NS (200 * NS_PER_MS)
 #define RETRY_NS_MAX (7 * NS_PER_S)
 #define IN_USE_BYTES_MAX ((size_t)4 << 20)
@@ -45,6 +47,7 @@ struct registration {
     struct timer retry;  /* armed: no write before it expires */
     struct patience patience;
     struct object *node; /* the server's last response, labels sorted; NULL: not registered */
+    uint64_t started_ns;
     uint64_t written_ns; /* the last status */
     bool is_started;
     bool has_sent;   /* this write sent a request */
@@ -109,6 +112,7 @@ static void collect_status(const struct registration *r, struct collected_status
                      .facts = &r->facts,
                      .attaches_itself = r->o.attaches_itself,
                      .cannot_mount = r->o.cannot_mount,
+                     .is_starting = loop_now_ns(r->o.part.loop) < r->started_ns + STARTING_NS,
                      .now = timestamp_of_ns(clock_real_ns(r->o.part.clock)) },
         .arena = ARENA_INIT(IN_USE_BYTES_MAX),
     };
@@ -484,11 +488,11 @@ void registration_start(struct registration *r)
 {
     assert(!r->is_started);
     r->is_started = true;
+    r->started_ns = loop_now_ns(r->o.part.loop);
     r->on_self = (struct informer_handler){ .on_upsert = on_upsert, .on_removed = on_removed, .ctx = r };
     informer_add_handler(r->o.self, &r->on_self);
     loop_defer(&r->look);
-    if (r->o.limits)
-        timer_arm_after(&r->limits, LIMITS_NS);
+    timer_arm_after(&r->limits, LIMITS_NS);
 }
 
 struct registration *registration_free(struct registration *r)

@@ -56,10 +56,7 @@ static const char *kind_word(enum kind k)
 void content_item_fail(struct volume_content *item, const struct error *err)
 {
     item->err = *err;
-    /* Nothing of the volume was changed: its state stays the same instead of uncertain. */
-    if (err->code == ERR_TIMEOUT || err->code == ERR_CANCELLED)
-        item->err.code = ERR_UNAVAILABLE;
-    item->r = -(int)item->err.code;
+    item->r = -(int)err->code;
 }
 
 void content_wait_begin(struct content_wait *w, struct content_waits *queue)

@@ -179,10 +179,9 @@ static int object_volume_set_up(const struct volume_plugin *self, const struct v
     r = content_build(&a, q, &files, err);
     if (r == 0)
         r = atomic_files_check(&files, err);
-    /* A failure before any change keeps the state, whatever error the server returned. */
-    if (r == -ERR_TIMEOUT || r == -ERR_CANCELLED)
-        r = -(int)(err->code = ERR_UNAVAILABLE);
-    return r < 0 ? r : write_volume(self, env, q, path, &files, err);
+    if (r < 0) /* nothing was changed, whatever error the server returned */
+        return -(int)(err->code = ERR_UNAVAILABLE);
+    return write_volume(self, env, q, path, &files, err);
 }
 
 /* --- The plugins --- */

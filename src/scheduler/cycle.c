@@ -27,6 +27,7 @@ void cycle_done(struct cycle *c)
     vec_done(&c->by_size);
     vec_done(&c->chosen);
     vec_done(&c->zones);
+    vec_done(&c->filtered.fitting);
     buf_done(&c->message);
 }
 
@@ -85,20 +86,7 @@ static struct filter_result filter_one_node(struct cycle *c, const struct sched_
 
 /* --- Choosing --- */
 
-struct scored {
-    struct sched_node *node;
-    int64_t taints;
-    int64_t affinity;
-    int64_t volumes; /* -1: not scored */
-};
-
-struct feasible_nodes {
-    VEC(struct scored) items; /* nodes that passed all filters */
-    int64_t taints_max;
-    int64_t affinity_max;
-};
-
-static int64_t score_total(const struct feasible_nodes *f, const struct scored *scored)
+static int64_t score_total(const struct filtered_nodes *f, const struct scored *scored)
 {
     int64_t taints = f->taints_max > 0 ? SCORE_MAX - SCORE_MAX * scored->taints / f->taints_max : SCORE_MAX;
     int64_t affinity = f->affinity_max > 0 ? SCORE_MAX * scored->affinity / f->affinity_max : 0;
@@ -114,28 +102,28 @@ static bool has_equal_scores(const struct cycle *c)
 }
 
 /* Best score, then fewest pods, then by name: the nodes are in the order of names. */
-static struct sched_node *choose_node(const struct feasible_nodes *f)
+static const struct scored *choose_node(const struct filtered_nodes *f)
 {
-    const struct scored *best = f->items.items;
-    int64_t best_total;
+    const struct scored *best = f->fitting.items;
+    int64_t best_total = score_total(f, best);
 
-    assert(best); /* at least one node passed */
-    best_total = score_total(f, best);
-    for (size_t i = 1; i < f->items.count; i++) {
-        const struct scored *scored = &f->items.items[i];
+    for (size_t i = 1; i < f->fitting.count; i++) {
+        const struct scored *scored = &f->fitting.items[i];
         int64_t t = score_total(f, scored);
 
-        if (t < best_total || (t == best_total && scored->node->pods.count >= best->node->pods.count))
+        if (t < best_total || (t == best_total && scored->pods >= best->pods))
             continue;
         best = scored;
         best_total = t;
     }
-    return best->node;
+    return best;
 }
 
-static int add_scored(struct cycle *c, struct feasible_nodes *f, struct sched_node *n)
+static int add_scored(struct cycle *c, const struct sched_node *n)
 {
-    struct scored x = { .node = n,
+    struct filtered_nodes *f = &c->filtered;
+    struct scored x = { .name = n->node->obj.name,
+                        .pods = n->pods.count,
                         .taints = score_taints(c->pod, n->node),
                         .affinity = score_affinity(c->pod, n->node),
                         .volumes = score_volumes(c) };
@@ -144,52 +132,58 @@ static int add_scored(struct cycle *c, struct feasible_nodes *f, struct sched_no
         f->taints_max = x.taints;
     if (x.affinity > f->affinity_max)
         f->affinity_max = x.affinity;
-    return vec_push(&f->items, x);
+    return vec_push(&f->fitting, x);
+}
+
+int cycle_filter_node(struct cycle *c, const struct sched_node *n, struct filter_result *ret)
+{
+    *ret = affinity_names(c->pod, n->name) ? filter_one_node(c, n) : filter_result_of(REASON_ABSENT);
+    filter_counts_add(&c->filtered.counts, ret->reasons);
+    return ret->reasons == 0 ? add_scored(c, n) : 0;
 }
 
 /* If all scores are equal, nodes with at least as many pods as a node that passed are skipped: of many nodes
  * only a few are filtered. */
-static enum cycle_result filter_nodes(struct cycle *c, struct feasible_nodes *f)
+static enum cycle_result filter_nodes(struct cycle *c)
 {
-    struct nodes *nodes = &c->s->nodes;
+    const struct nodes *nodes = &c->s->nodes;
     size_t fewest = SIZE_MAX; /* pods of the best node so far */
-    uint32_t reasons = 0;
-    bool filters_all_nodes = c->filters_all_nodes || !has_equal_scores(c);
+    bool filters_all_nodes = !has_equal_scores(c);
 
-    if (vec_reserve(&c->s->results, nodes->all.count) < 0)
-        return cycle_fail(c, FILTER_NODE_NAME, "out of memory");
     for (size_t i = 0; i < nodes->all.count; i++) {
-        struct sched_node *n = nodes->all.items[i];
+        const struct sched_node *n = nodes->all.items[i];
         struct filter_result v;
 
         if (!filters_all_nodes && n->pods.count >= fewest)
             continue;
-        v = affinity_names(c->pod, n->name) ? filter_one_node(c, n) : filter_result_of(REASON_ABSENT);
-        c->s->results.items[c->s->results.count++] = v;
-        if (v.reasons != 0)
-            continue;
-        fewest = n->pods.count;
-        if (add_scored(c, f, n) < 0)
+        if (cycle_filter_node(c, n, &v) < 0)
             return cycle_fail(c, FILTER_NODE_NAME, "out of memory");
+        if (v.reasons == 0)
+            fewest = n->pods.count;
     }
-    if (f->items.count > 0)
-        return CYCLE_FITS;
-    for (size_t i = 0; i < c->s->results.count; i++)
-        reasons |= c->s->results.items[i].reasons;
-    c->filters = filter_result_filters(reasons);
-    filter_results_write(c->s->results.items, c->s->results.count, &c->message);
-    return CYCLE_REFUSED;
+    return CYCLE_FITS;
 }
 
-enum cycle_result cycle_run(struct cycle *c)
+enum cycle_result cycle_choose(struct cycle *c)
+{
+    if (c->filtered.fitting.count == 0) {
+        c->filters = filter_result_filters(c->filtered.counts.reasons);
+        filter_counts_write(&c->filtered.counts, &c->message);
+        return CYCLE_REFUSED;
+    }
+    c->node = nodes_get(&c->s->nodes, choose_node(&c->filtered)->name);
+    if (c->node && c->has_claims && filter_binding(c, c->node) != 0) /* chosen has the volumes of the last */
+        c->node = NULL;
+    return CYCLE_FITS;
+}
+
+enum cycle_result cycle_check_pod(struct cycle *c)
 {
     /* In the order of the filters; the first that rejects the pod sets the message. */
     static enum cycle_result (*const checks[])(struct cycle *) = { check_affinity, check_restrictions,
                                                                    check_limits, check_binding, check_zones };
-    struct feasible_nodes f = { 0 };
     enum cycle_result r = CYCLE_FITS;
 
-    vec_clear(&c->s->results);
     if (c->s->nodes.all.count == 0) {
         buf_add_cstr(&c->message, "no nodes available to schedule pods");
         c->filters = 1U << FILTER_NO_NODES;
@@ -198,13 +192,17 @@ enum cycle_result cycle_run(struct cycle *c)
     }
     for (size_t i = 0; i < ARRAY_LEN(checks) && r == CYCLE_FITS; i++)
         r = checks[i](c);
+    return r;
+}
+
+enum cycle_result cycle_run(struct cycle *c)
+{
+    enum cycle_result r = cycle_check_pod(c);
+
     if (r == CYCLE_FITS)
-        r = filter_nodes(c, &f);
-    if (r == CYCLE_FITS) {
-        c->node = choose_node(&f);
-        if (c->has_claims)
-            (void)filter_binding(c, c->node); /* again: chosen has the volumes of the last node */
-    }
-    vec_done(&f.items);
+        r = filter_nodes(c);
+    if (r == CYCLE_FITS)
+        r = cycle_choose(c);
+    assert(r != CYCLE_FITS || c->node); /* nothing has changed since it was filtered */
     return r;
 }

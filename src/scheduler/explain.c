@@ -14,53 +14,48 @@
 
 /* --- References --- */
 
-static void schedule_each_object(const struct schedule *plan, void (*fn)(const struct object *o))
-{
-    fn(&plan->pod->obj);
-    for (size_t i = 0; i < plan->nodes.count; i++)
-        fn(&plan->nodes.items[i].node->obj);
-    for (size_t i = 0; i < plan->claims.count; i++) {
-        fn(&plan->claims.items[i].claim->obj);
-        if (plan->claims.items[i].volume)
-            fn(&plan->claims.items[i].volume->obj);
-    }
-}
-
-static void hold_object(const struct object *o)
-{
-    (void)object_ref(o);
-}
-
 static void release_object(const struct object *o)
 {
     (void)object_unref((struct object *)(uintptr_t)o);
 }
 
-static void free_memory(struct schedule *plan)
+static void drop_nodes(struct schedule *plan)
 {
+    for (size_t i = 0; i < plan->nodes.count; i++)
+        release_object(&plan->nodes.items[i].node->obj);
     vec_done(&plan->nodes);
-    vec_done(&plan->claims);
-    buf_done(&plan->message);
-    free(plan->chosen_copy);
+    vec_done(&plan->filtered.fitting);
+    plan->filtered = (struct filtered_nodes){ 0 };
 }
 
-/* Takes references to the borrowed objects. */
-static int schedule_hold(struct schedule *plan)
+int schedule_add_claim(struct schedule *plan, const struct claim *c, const struct volume *v)
 {
-    if (plan->chosen) {
-        plan->chosen_copy = strdup(plan->chosen);
-        if (!plan->chosen_copy)
-            return -ERR_NO_MEMORY;
-        plan->chosen = plan->chosen_copy;
-    }
-    schedule_each_object(plan, hold_object);
+    if (vec_push(&plan->claims, (struct schedule_claim){ c, v }) < 0)
+        return -ERR_NO_MEMORY;
+    (void)object_ref(&c->obj);
+    if (v)
+        (void)object_ref(&v->obj);
     return 0;
+}
+
+int schedule_choose(struct schedule *plan, const char *node)
+{
+    plan->chosen = strdup(node);
+    return plan->chosen ? 0 : -ERR_NO_MEMORY;
 }
 
 void schedule_done(struct schedule *plan)
 {
-    schedule_each_object(plan, release_object);
-    free_memory(plan);
+    for (size_t i = 0; i < plan->claims.count; i++) {
+        release_object(&plan->claims.items[i].claim->obj);
+        if (plan->claims.items[i].volume)
+            release_object(&plan->claims.items[i].volume->obj);
+    }
+    vec_done(&plan->claims);
+    drop_nodes(plan);
+    release_object(&plan->pod->obj);
+    buf_done(&plan->message);
+    free(plan->chosen);
 }
 
 /* --- State without the filters --- */
@@ -106,70 +101,106 @@ static void report_queue_state(struct schedule *plan)
 
 /* --- Results of the filters --- */
 
-static int report_nodes(struct schedule *plan, const struct cycle *c)
+static int add_node(struct schedule *plan, struct cycle *c, const struct sched_node *n)
 {
-    const struct nodes *all = &c->s->nodes;
-    size_t count = c->s->results.count;
-
-    if (count != all->all.count) /* nodes were not filtered */
-        return 0;
-    if (vec_reserve(&plan->nodes, count) < 0)
+    if (vec_push(&plan->nodes, (struct schedule_node){ .node = n->node }) < 0)
         return -ERR_NO_MEMORY;
-    for (size_t i = 0; i < count; i++)
-        plan->nodes.items[plan->nodes.count++] =
-            (struct schedule_node){ .node = all->all.items[i]->node, .verdict = c->s->results.items[i] };
-    return 0;
+    (void)object_ref(&n->node->obj);
+    return cycle_filter_node(c, n, &plan->nodes.items[plan->nodes.count - 1].verdict);
 }
 
-static int filter_all(struct schedule *plan, struct scheduler *s)
+/* Continues after the last filtered node, by name: nodes may have come and gone since. True at the end. */
+static bool filter_next(struct schedule *plan, struct cycle *c, size_t nodes_max, int *ret)
+{
+    const struct nodes *all = &c->s->nodes;
+    size_t done = plan->nodes.count;
+    size_t at = done ? nodes_after(all, plan->nodes.items[done - 1].node->obj.name) : 0;
+
+    *ret = 0;
+    for (; at < all->all.count && plan->nodes.count - done < nodes_max && *ret == 0; at++)
+        *ret = add_node(plan, c, all->all.items[at]);
+    return at == all->all.count;
+}
+
+static int report_choice(struct schedule *plan, const struct cycle *c)
+{
+    int r = schedule_choose(plan, c->node->node->obj.name);
+
+    for (size_t i = 0; r == 0 && i < c->claims.count; i++)
+        if (!c->claims.items[i].is_bound)
+            r = schedule_add_claim(plan, c->claims.items[i].claim, c->chosen.items[i]);
+    return r;
+}
+
+/* If the chosen node has changed since it was filtered, all nodes are filtered again, in one step. */
+static int report_result(struct schedule *plan, struct cycle *c, enum cycle_result result)
+{
+    if (result == CYCLE_FITS)
+        result = cycle_choose(c);
+    if (result == CYCLE_FITS && !c->node) {
+        drop_nodes(plan);
+        plan->has_restarted = true;
+        return 0;
+    }
+    plan->refusal = c->refusal;
+    plan->about = c->about;
+    buf_add_str(&plan->message, buf_str(&c->message));
+    if (result == CYCLE_FITS)
+        return report_choice(plan, c) < 0 ? -ERR_NO_MEMORY : 1;
+    if (plan->state == SCHEDULE_FITS)
+        plan->state = result == CYCLE_FAILED       ? SCHEDULE_FAILED
+                      : c->refusal != REFUSAL_NONE ? SCHEDULE_REFUSED
+                                                   : SCHEDULE_NO_NODE;
+    return 1;
+}
+
+/* The filters of the whole pod run again in every step: what they depend on may have changed. */
+static int filter_some(struct schedule *plan, size_t nodes_max)
 {
     enum cycle_result result;
+    bool is_last = true;
     struct cycle c;
-    int r;
+    int r = 0;
 
-    cycle_init(&c, s, plan->pod);
-    c.filters_all_nodes = true;
-    result = cycle_run(&c);
-    plan->refusal = c.refusal;
-    plan->about = c.about;
-    buf_add_str(&plan->message, buf_str(&c.message));
-    r = report_nodes(plan, &c);
+    cycle_init(&c, plan->s, plan->pod);
+    result = cycle_check_pod(&c);
     if (result == CYCLE_FITS) {
-        plan->chosen = c.node->node->obj.name;
-        for (size_t i = 0; r == 0 && i < c.claims.count; i++)
-            if (!c.claims.items[i].is_bound)
-                r = vec_push(&plan->claims,
-                             (struct schedule_claim){ c.claims.items[i].claim, c.chosen.items[i] });
-    } else if (plan->state == SCHEDULE_FITS) {
-        plan->state = result == CYCLE_FAILED      ? SCHEDULE_FAILED
-                      : c.refusal != REFUSAL_NONE ? SCHEDULE_REFUSED
-                                                  : SCHEDULE_NO_NODE;
+        c.filtered = plan->filtered;
+        plan->filtered = (struct filtered_nodes){ 0 };
+        is_last = filter_next(plan, &c, plan->has_restarted ? SIZE_MAX : nodes_max, &r);
+    } else {
+        drop_nodes(plan);
+    }
+    if (r == 0 && is_last)
+        r = report_result(plan, &c, result);
+    if (r == 0 && plan->nodes.count > 0) {
+        plan->filtered = c.filtered;
+        c.filtered = (struct filtered_nodes){ 0 };
     }
     cycle_done(&c);
     return r;
 }
 
-int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule *ret, struct error *err)
+void schedule_begin(struct schedule *plan, struct scheduler *s, const struct pod *p)
 {
-    struct schedule x = { .s = s, .pod = p, .checks_left = CHECKS_MAX };
-    int r = 0;
-
+    *plan = (struct schedule){ .s = s, .pod = pod_of(object_ref(&p->obj)), .checks_left = CHECKS_MAX };
+    buf_init(&plan->message, SCHEDULER_MESSAGE_BYTES_MAX);
     scheduler_follow(s);
-    buf_init(&x.message, SCHEDULER_MESSAGE_BYTES_MAX);
-    x.state = pod_schedule_state(s, p);
-    report_queue_state(&x);
-    if (x.state == SCHEDULE_FITS)
-        r = binding_report(s, &x);
-    if (r == 0 && (x.state == SCHEDULE_FITS || x.state == SCHEDULE_GATED))
-        r = filter_all(&x, s);
-    if (r == 0)
-        r = schedule_hold(&x);
-    if (r < 0) {
-        free_memory(&x);
+}
+
+int schedule_step(struct schedule *plan, size_t nodes_max, struct error *err)
+{
+    int r = 1;
+
+    plan->state = pod_schedule_state(plan->s, plan->pod);
+    report_queue_state(plan);
+    if (plan->state == SCHEDULE_FITS && binding_report(plan->s, plan) < 0)
         return error_no_memory(err);
-    }
-    *ret = x;
-    return 0;
+    if (plan->state == SCHEDULE_FITS || plan->state == SCHEDULE_GATED)
+        r = filter_some(plan, nodes_max);
+    else
+        drop_nodes(plan);
+    return r < 0 ? error_no_memory(err) : r;
 }
 
 /* --- Volumes --- */

@@ -1,10 +1,12 @@
 /* Explains why a pod has no node: runs the scheduler's own filters on every node. Nothing is assumed, written
  * or delayed by it.
  *
- * The explanation describes the moment of the call. It holds references to the pod, nodes, claims and volumes
- * that it names, so volumes can be filtered with it later, as long as the scheduler exists; assumptions are
- * looked up when a volume is filtered. Costs: all filters once per node; O(log n) of the nodes per volume,
- * unless its node affinity uses something else than host names. */
+ * The explanation is made in steps, so that many nodes do not block the loop. It describes the moment of the
+ * last step, except that a node counts as it was when it was filtered. It holds references to the pod, nodes,
+ * claims and volumes that it names, so volumes can be filtered with it later, as long as the scheduler
+ * exists; assumptions are looked up when a volume is filtered. Costs: all filters once per node; per step,
+ * the filters of the whole pod; O(log n) of the nodes per volume, unless its node affinity uses something
+ * else than host names. */
 #ifndef BERTH_SCHEDULER_EXPLAIN_H
 #define BERTH_SCHEDULER_EXPLAIN_H
 
@@ -44,7 +46,7 @@ struct schedule_claim {
 enum schedule_place { SCHEDULE_NOT_QUEUED, SCHEDULE_READY, SCHEDULE_RESTING, SCHEDULE_ASIDE };
 
 struct schedule {
-    const struct scheduler *s;
+    struct scheduler *s;
     const struct pod *pod;
     enum schedule_state state;
     enum refusal refusal;
@@ -52,8 +54,7 @@ struct schedule {
     struct buf message;              /* the scheduler's message, "" for none */
     VEC(struct schedule_node) nodes; /* by name; empty if nodes were not filtered */
     VEC(struct schedule_claim) claims;
-    const char *chosen; /* the node's name; NULL for none */
-    char *chosen_copy;  /* memory of chosen */
+    char *chosen; /* the node's name; NULL for none */
 
     /* Only if the scheduler runs. */
     bool is_live;
@@ -64,6 +65,8 @@ struct schedule {
     bool is_written;           /* binding: all writes are done, it waits for the binder or a provisioner */
     uint64_t binding_until_ns; /* binding: end of the wait */
 
+    struct filtered_nodes filtered; /* so far */
+    bool has_restarted;
     size_t checks_left; /* checks of volumes against nodes that are left */
 };
 
@@ -71,8 +74,11 @@ struct schedule {
  * explain. scheduler_start() may follow. */
 void scheduler_follow(struct scheduler *s);
 
-/* Fails only with -ERR_NO_MEMORY. */
-int scheduler_explain(struct scheduler *s, const struct pod *p, struct schedule *ret, struct error *err);
+void schedule_begin(struct schedule *plan, struct scheduler *s, const struct pod *p);
+/* Filters the next nodes, at most nodes_max (above 0). 1 when the explanation is complete; 0 when nodes are
+ * left. Fails only with -ERR_NO_MEMORY. */
+int schedule_step(struct schedule *plan, size_t nodes_max, struct error *err);
+/* At any time after schedule_begin(). */
 void schedule_done(struct schedule *plan);
 
 /* Why a claim of the pod does not get a volume, regardless of other volumes. */

@@ -1,10 +1,10 @@
 /* Texts of the filters: the reasons of nodes, and the message that counts them over all nodes.
  *
- * The texts of the message and the filter names are those of the stock scheduler. A message costs one pass
- * over the results. */
+ * The texts of the message and the filter names are those of the stock scheduler. */
 #include "scheduler/filter_result.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,33 +124,21 @@ struct line {
     char text[LINE_BYTES_MAX];
 };
 
-/* Fills one line per reason that a node has. Returns their number. */
-static size_t count_reasons(const struct filter_result *all, size_t count, struct line *lines)
-{
-    size_t filled = 0;
-
-    for (unsigned k = 0; k < REASON_COUNT; k++) {
-        size_t nodes = 0;
-
-        for (size_t i = 0; i < count; i++)
-            nodes += (all[i].reasons & 1U << k) != 0;
-        if (nodes > 0)
-            (void)snprintf(lines[filled++].text, LINE_BYTES_MAX, "%zu %s", nodes, reasons[k].text);
-    }
-    return filled;
-}
-
 static int line_cmp(const void *a, const void *b)
 {
     return strcmp(((const struct line *)a)->text, ((const struct line *)b)->text);
 }
 
-void filter_results_write(const struct filter_result *all, size_t count, struct buf *out)
+void filter_counts_write(const struct filter_counts *c, struct buf *out)
 {
     struct line lines[REASON_COUNT];
-    size_t filled = count_reasons(all, count, lines);
+    size_t filled = 0;
 
-    buf_addf(out, "0/%zu nodes are available:", count);
+    for (unsigned i = 0; i < REASON_COUNT; i++)
+        if (c->by_reason[i] > 0)
+            (void)snprintf(lines[filled++].text, LINE_BYTES_MAX, "%" PRIu32 " %s", c->by_reason[i],
+                           reasons[i].text);
+    buf_addf(out, "0/%" PRIu32 " nodes are available:", c->nodes);
     qsort(lines, filled, sizeof *lines, line_cmp);
     for (size_t i = 0; i < filled; i++)
         buf_addf(out, "%s %s", i ? "," : "", lines[i].text);

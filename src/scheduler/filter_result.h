@@ -8,6 +8,7 @@
 
 #include "api/taint.h"
 #include "base/buf.h"
+#include "base/vec.h"
 
 /* The filter that rejected: it decides which changes requeue the pod. */
 enum filter {
@@ -74,6 +75,37 @@ static inline struct filter_result filter_result_of(enum reason r)
     return (struct filter_result){ .reasons = 1U << r };
 }
 
+/* The reasons of all nodes that were filtered. */
+struct filter_counts {
+    uint32_t nodes;
+    uint32_t reasons; /* that any node has: 1 << enum reason */
+    uint32_t by_reason[REASON_COUNT];
+};
+
+static inline void filter_counts_add(struct filter_counts *c, uint32_t reasons)
+{
+    c->nodes++;
+    c->reasons |= reasons;
+    for (; reasons; reasons &= reasons - 1)
+        c->by_reason[__builtin_ctz(reasons)]++;
+}
+
+/* A node that passed all filters. */
+struct scored {
+    const char *name; /* borrowed from the object */
+    size_t pods;
+    int64_t taints;
+    int64_t affinity;
+    int64_t volumes; /* -1: not scored */
+};
+
+struct filtered_nodes {
+    struct filter_counts counts;
+    VEC(struct scored) fitting; /* in the order of names */
+    int64_t taints_max;
+    int64_t affinity_max;
+};
+
 /* The filters that the reasons of a mask come from: 1 << enum filter. */
 uint32_t filter_result_filters(uint32_t mask);
 
@@ -88,6 +120,6 @@ enum reason filter_result_first(uint32_t mask);
 
 /* `0/3 nodes are available: 1 node(s) were unschedulable, 2 …`: each reason with the number of its nodes,
  * sorted by text. */
-void filter_results_write(const struct filter_result *all, size_t count, struct buf *out);
+void filter_counts_write(const struct filter_counts *c, struct buf *out);
 
 #endif

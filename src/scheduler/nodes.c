@@ -140,6 +140,13 @@ static size_t place_of(const struct nodes *n, const char *name)
     return low;
 }
 
+size_t nodes_after(const struct nodes *n, const char *name)
+{
+    size_t at = place_of(n, name);
+
+    return at < n->all.count && strcmp(n->all.items[at]->name, name) == 0 ? at + 1 : at;
+}
+
 /* The entry of that name, created if missing. */
 static struct sched_node *node_for(struct nodes *n, const char *name)
 {

@@ -52,6 +52,8 @@ int nodes_put(struct nodes *n, const struct node *node);
 void nodes_remove(struct nodes *n, const char *name);
 /* NULL when the node does not exist. */
 struct sched_node *nodes_get(const struct nodes *n, const char *name);
+/* The index in `all` of the first node after this name. */
+size_t nodes_after(const struct nodes *n, const char *name);
 
 /* Updates the pod from the cache: placed if it has a node and has not terminated; this also ends an
  * assumption. */

@@ -528,7 +528,6 @@ int binding_report(const struct scheduler *s, struct schedule *plan)
     if (!b)
         return 0;
     plan->state = SCHEDULE_BINDING;
-    plan->chosen = b->node;
     plan->since_ns = b->begun_ns;
     plan->is_written = b->state == BINDING_WAITS;
     if (plan->is_written)
@@ -537,11 +536,10 @@ int binding_report(const struct scheduler *s, struct schedule *plan)
         const struct binding_claim *k = &b->claims.items[i];
         const struct claim *now = current_claim(b, k);
 
-        if (!(now && claim_is_fully_bound(now)) &&
-            vec_push(&plan->claims, (struct schedule_claim){ k->claim, k->volume }) < 0)
+        if (!(now && claim_is_fully_bound(now)) && schedule_add_claim(plan, k->claim, k->volume) < 0)
             return -ERR_NO_MEMORY;
     }
-    return 0;
+    return schedule_choose(plan, b->node);
 }
 
 /* --- The invariant --- */

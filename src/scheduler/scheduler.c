@@ -56,11 +56,13 @@ static void drop_deleting(struct scheduler *s, const struct pod *p)
     queue_remove(&s->queue, p->obj.uid);
 }
 
-static void schedule_pod(struct scheduler *s, struct queued_pod *queued)
+/* Returns the number of filtered nodes. */
+static size_t schedule_pod(struct scheduler *s, struct queued_pod *queued)
 {
     const struct pod *p = pod_of(object_ref(&queued->pod->obj));
     enum cycle_result r;
     struct cycle c;
+    size_t filtered;
 
     cycle_init(&c, s, p);
     r = cycle_run(&c);
@@ -70,8 +72,10 @@ static void schedule_pod(struct scheduler *s, struct queued_pod *queued)
         scheduler_attempt_over(s, p->obj.uid, r == CYCLE_REFUSED, c.filters, buf_str(&c.message));
     if (r == CYCLE_FAILED)
         scheduler_metrics_stage_failed(s->metrics, STAGE_PREDICATE);
+    filtered = c.filtered.counts.nodes;
     cycle_done(&c);
     (void)object_unref((struct object *)(uintptr_t)&p->obj);
+    return filtered;
 }
 
 static void on_turn(void *ctx)
@@ -86,8 +90,7 @@ static void on_turn(void *ctx)
             drop_deleting(s, queued->pod);
             continue;
         }
-        schedule_pod(s, queued);
-        filtered += s->results.count + 1;
+        filtered += schedule_pod(s, queued) + 1;
     }
     if (s->queue.counts[QUEUE_READY] > 0 && s->bindings_count < s->o.bindings_max)
         loop_defer(&s->turn);
@@ -243,7 +246,6 @@ struct scheduler *scheduler_free(struct scheduler *s)
     nodes_done(&s->nodes);
     scheduler_metrics_free(s->metrics);
     recorder_free(s->recorder);
-    vec_done(&s->results);
     free(s);
     return NULL;
 }

@@ -55,8 +55,7 @@ struct scheduler {
     TAILQ_HEAD(, binding) bindings;
     TAILQ_HEAD(, condition_write) reports; /* conditions in flight */
     size_t bindings_count;
-    VEC(struct filter_result) results; /* scratch of an attempt, one per node */
-    bool is_following;                 /* receives the events of the caches */
+    bool is_following; /* receives the events of the caches */
     bool is_started;
 };
 
@@ -154,10 +153,10 @@ struct cycle {
     bool has_claims;
     bool has_disks;             /* inline volumes that cannot be mounted twice on a node */
     bool is_exclusive_conflict; /* a ReadWriteOncePod claim is in use */
-    bool filters_all_nodes;     /* filters every node, in the order of the nodes */
     bool has_unbound;
 
     /* Result. */
+    struct filtered_nodes filtered;
     struct sched_node *node;
     uint32_t filters;
     enum filter failed_filter;
@@ -170,6 +169,13 @@ void cycle_init(struct cycle *c, struct scheduler *s, const struct pod *p);
 void cycle_done(struct cycle *c);
 /* Chooses a node; assumes nothing yet. */
 enum cycle_result cycle_run(struct cycle *c);
+
+/* Its parts, for an attempt whose nodes are filtered a few at a time (explain.c): the filters of the whole
+ * pod; of one node, which fails only without memory; the choice. */
+enum cycle_result cycle_check_pod(struct cycle *c);
+int cycle_filter_node(struct cycle *c, const struct sched_node *n, struct filter_result *ret);
+/* CYCLE_FITS or CYCLE_REFUSED. node is NULL if the chosen one has changed since it was filtered. */
+enum cycle_result cycle_choose(struct cycle *c);
 
 /* Why the whole pod is rejected, by which filter, and because of which volume (NULL: none). */
 struct refused {
@@ -224,6 +230,9 @@ const char *bindings_check_assumed(const struct scheduler *s);
 /* Fills in the state, the node and the unbound claims of a pod that is being bound. Fails only with
  * -ERR_NO_MEMORY. */
 int binding_report(const struct scheduler *s, struct schedule *plan);
+/* Adds to an explanation (explain.c). Fail only with -ERR_NO_MEMORY. */
+int schedule_add_claim(struct schedule *plan, const struct claim *c, const struct volume *v);
+int schedule_choose(struct schedule *plan, const char *node);
 /* The object changed: checks the waiting bindings that use it. */
 void bindings_recheck_claim(struct scheduler *s, const struct claim *c);
 void bindings_recheck_volume(struct scheduler *s, const struct volume *v);

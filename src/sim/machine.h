@@ -175,7 +175,7 @@ extern const struct sys_calls machine_calls;
 int machine_process_run(struct sys *k, struct loop *l, const struct process_spec *spec, process_done_fn done,
                         void *ctx, struct process **ret, struct error *err);
 void machine_process_cancel(struct sys *k, struct process *c);
-struct process *machine_process_drop(struct sys *k, struct process *c);
+void machine_process_drop(struct sys *k, struct process *c);
 int machine_process_wait(struct sys *k, const struct process_spec *spec, const atomic_int *stop,
                          process_done_fn done, void *ctx, struct error *err);
 

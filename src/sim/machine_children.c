@@ -297,15 +297,13 @@ void machine_process_cancel(struct sys *k, struct process *c)
 }
 
 /* Kills the child, except while its owner is being killed: then the child continues. */
-struct process *machine_process_drop(struct sys *k, struct process *c)
+void machine_process_drop(struct sys *k, struct process *c)
 {
     (void)k;
-    if (c->owner && c->owner->is_dying) {
+    if (c->owner && c->owner->is_dying)
         c->done = NULL;
-        return NULL;
-    }
-    child_free(c);
-    return NULL;
+    else
+        child_free(c);
 }
 
 int machine_process_wait(struct sys *k, const struct process_spec *spec, const atomic_int *stop,

@@ -140,14 +140,27 @@ static bool may_force(const struct attach_scenario *scenario, unsigned node, uns
     return d->waited_ns >= FORCE_WAIT_NS && is_recent(scenario, d->waited_to_ns);
 }
 
-/* True if this process has itself reported the volume as attached to the node, and that is still so. */
+/* True if the process has itself reported the volume as attached to the node, or has listed the nodes after
+ * another process did. */
+static bool is_known_to(const struct attach_scenario *scenario, const struct sim_process *plane,
+                        const struct attach_scenario_disk *d)
+{
+    if (d->reporter == plane && d->reporter_start == plane->starts)
+        return true;
+    for (unsigned i = 0; i < scenario->planes_count; i++)
+        if (scenario->planes[i] == plane && scenario->listed_start[i] == plane->starts &&
+            d->reported_ns < scenario->listed_ns[i])
+            return true;
+    return false;
+}
+
+/* True if this process knows the volume as attached to the node, and that is still so. */
 static bool is_reported_by(struct attach_scenario *scenario, const struct sim_process *plane, unsigned node,
                            unsigned volume)
 {
-    const struct attach_scenario_disk *d = &scenario->nodes[node].disks[volume];
     const struct attachment *a = find_attachment(scenario, node, volume);
 
-    return d->reporter == plane && d->reporter_start == plane->starts &&
+    return is_known_to(scenario, plane, &scenario->nodes[node].disks[volume]) &&
            reports_attached(&scenario->nodes[node], volume) && a && a->is_attached && !a->obj.is_deleting;
 }
 
@@ -192,6 +205,17 @@ static void record_report(struct attach_scenario *scenario, const struct sim_pro
     }
 }
 
+/* Records when the process has listed the nodes from the server. */
+static void record_list_request(struct attach_scenario *scenario, const struct sim_process *plane)
+{
+    for (unsigned i = 0; i < scenario->planes_count; i++) {
+        if (scenario->planes[i] != plane)
+            continue;
+        scenario->listed_ns[i] = scenario->sim->now_ns;
+        scenario->listed_start[i] = plane->starts;
+    }
+}
+
 static void record_delete_request(struct attach_scenario *scenario, const char *name)
 {
     const struct object *o = store_get(scenario->sim->server.store, KIND_ATTACHMENT, "", name);
@@ -216,6 +240,8 @@ static void on_send(void *ctx, const struct sim_process *p, unsigned id, const s
         check_create_request(scenario, p, q->body);
     else if (k == KIND_NODE && q->verb == CLIENT_PATCH)
         record_report(scenario, p, q);
+    else if (k == KIND_NODE && q->verb == CLIENT_LIST && !q->resource_version && !q->continue_token)
+        record_list_request(scenario, p);
 }
 
 /* --- Stored objects --- */
@@ -241,6 +267,16 @@ static void record_node(struct attach_scenario *scenario, const struct store_eve
                   &scenario->nodes[node].tainted_ns);
     if (!ev->old && !ev->is_delete)
         scenario->nodes[node].renewed_ns = now_ns;
+    for (unsigned v = 0; v < VOLUMES_COUNT; v++) {
+        struct attach_scenario_disk *d = &scenario->nodes[node].disks[v];
+        char name[UNIQUE_NAME_BYTES];
+
+        write_unique_name(v, name);
+        if (ev->is_delete || !node_attached_volume(is, name))
+            d->reported_ns = UINT64_MAX;
+        else if (d->reported_ns == UINT64_MAX)
+            d->reported_ns = now_ns;
+    }
 }
 
 static void record_lease(struct attach_scenario *scenario, const struct store_event *ev)
@@ -482,6 +518,8 @@ static void begin_node(struct attach_scenario *scenario, unsigned number)
     n->scenario = scenario;
     n->number = number;
     n->unready_ns = UINT64_MAX;
+    for (unsigned v = 0; v < VOLUMES_COUNT; v++)
+        n->disks[v].reported_ns = UINT64_MAX;
     (void)snprintf(n->name, sizeof n->name, "n%u", number);
     n->machine = machine_new(scenario->sim, n->name);
     n->machine->on_reboot = on_reboot;

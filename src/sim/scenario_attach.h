@@ -27,6 +27,7 @@ struct attach_scenario_disk {
     /* The process, and its start, that last listed the volume in the status of the Node; NULL: none. */
     const struct sim_process *reporter;
     unsigned reporter_start;
+    uint64_t reported_ns; /* since when the stored Node lists it; UINT64_MAX: it does not */
 
     /* Whether a stored pod on the node uses it. */
     bool is_wanted;
@@ -64,6 +65,9 @@ struct attach_scenario {
     struct sim_process *planes[PLANES_MAX];
     struct sim_daemon_options plane_daemons[PLANES_MAX];
     char plane_names[PLANES_MAX][NAME_BYTES];
+    /* When each of them last listed the nodes from the server, and its start then. */
+    uint64_t listed_ns[PLANES_MAX];
+    unsigned listed_start[PLANES_MAX];
     unsigned planes_count;
     struct node_drivers drivers;
     struct store_watcher watcher;

@@ -227,7 +227,7 @@ static void find_consumers(const struct why_world *w, const struct claim *c, str
 }
 
 /* Volumes as the scheduler filters them for the pod, its nodes included. False when there is no scheduler, or
- * it has not reached that filter. */
+ * it has not reached that filter: other walks are then needed. */
 static bool add_for_pod(const struct why_world *w, struct why_report *r, const struct pod *p,
                         const struct claim *c)
 {
@@ -235,7 +235,7 @@ static bool add_for_pod(const struct why_world *w, struct why_report *r, const s
     const struct schedule *schedule = why_schedule(w, p);
 
     if (!schedule)
-        return false;
+        return w->scheduler != NULL; /* its explanation is not complete */
     if (schedule->state == SCHEDULE_BINDING)
         report_cause(r, "binding", "node %s is selected for pod %s; waiting for the volume", schedule->chosen,
                      p->obj.name);

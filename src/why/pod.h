@@ -11,8 +11,8 @@
  * name. */
 void why_add_operation_state(struct why_report *r, const struct operation_state *op, uint64_t now_ns);
 
-/* pod_schedule.c: the scheduler's answer for the pod, from when the explanation first asked. NULL where there
- * is no scheduler, and when memory is short. */
+/* pod_schedule.c: the scheduler's explanation for the pod. NULL where there is no scheduler, and while it is
+ * not complete: the pass is then repeated. */
 struct schedule *why_schedule(const struct why_world *w, const struct pod *p);
 /* pod_schedule.c: for a pod without a node. */
 void why_scheduling(const struct why_world *w, struct why_report *r, const struct pod *p);

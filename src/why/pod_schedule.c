@@ -1,4 +1,4 @@
-/* Explains why a pod has no node: the texts for the result of scheduler_explain().
+/* Explains why a pod has no node: the texts for the scheduler's explanation (scheduler/explain.h).
  *
  * When nodes are refused for several reasons, the reason of the last filter is the cause: it stopped the node
  * that came closest. Nodes that taints or
@@ -455,27 +455,32 @@ static void explain_state(const struct why_world *w, struct why_report *r, const
 struct schedule_walk {
     struct why_walk walk; /* about a pod */
     struct schedule schedule;
-    bool is_there;
+    bool has_begun;
 };
 
 /* A node costs one look. */
 static size_t step_schedule(const struct why_world *w, struct why_walk *walk, size_t looks_max)
 {
     struct schedule_walk *schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
+    struct schedule *schedule = &schedule_walk->schedule;
+    size_t before = schedule->nodes.count;
     struct error ignored;
+    int r;
 
-    (void)looks_max;
-    schedule_walk->is_there =
-        scheduler_explain(w->scheduler, pod_of(walk->about), &schedule_walk->schedule, &ignored) == 0;
-    walk->is_done = true;
-    return 1 + (schedule_walk->is_there ? schedule_walk->schedule.nodes.count : 0);
+    if (!schedule_walk->has_begun)
+        schedule_begin(schedule, w->scheduler, pod_of(walk->about));
+    schedule_walk->has_begun = true;
+    r = schedule_step(schedule, looks_max, &ignored);
+    w->work->is_out_of_memory |= r < 0;
+    walk->is_done = r != 0;
+    return 1 + (schedule->nodes.count > before ? schedule->nodes.count - before : 0);
 }
 
 static void clear_schedule(struct why_walk *walk)
 {
     struct schedule_walk *schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
 
-    if (schedule_walk->is_there)
+    if (schedule_walk->has_begun)
         schedule_done(&schedule_walk->schedule);
 }
 
@@ -485,21 +490,11 @@ static const struct why_walk_type schedule_walk_type = {
 
 struct schedule *why_schedule(const struct why_world *w, const struct pod *p)
 {
-    bool was_waiting = w->work->is_waiting;
-    struct schedule_walk *schedule_walk;
-    struct why_walk *walk;
+    struct schedule_walk *schedule_walk =
+        w->scheduler ? why_walk_result(w, &schedule_walk_type, &p->obj, /* other= */ NULL, /* flags= */ 0)
+                     : NULL;
 
-    if (!w->scheduler)
-        return NULL;
-    walk = why_walk_get(w, &schedule_walk_type, &p->obj, /* other= */ NULL, /* flags= */ 0);
-    if (!walk)
-        return NULL;
-    if (!walk->is_done) {
-        w->work->pass_looks += step_schedule(w, walk, SIZE_MAX);
-        w->work->is_waiting = was_waiting;
-    }
-    schedule_walk = CONTAINER_OF(walk, struct schedule_walk, walk);
-    return schedule_walk->is_there ? &schedule_walk->schedule : NULL;
+    return schedule_walk ? &schedule_walk->schedule : NULL;
 }
 
 void why_scheduling(const struct why_world *w, struct why_report *r, const struct pod *p)
@@ -509,7 +504,7 @@ void why_scheduling(const struct why_world *w, struct why_report *r, const struc
     struct pod_filter_result volumes;
 
     why_pod_volumes(w, r, p, schedule, schedule ? schedule->about : NULL, &volumes);
-    if (!schedule) { /* no scheduler in this process: use the condition that it wrote */
+    if (!schedule) { /* no scheduler in this process: use the condition that it wrote; or it is not done */
         if (p->scheduling_gates_count > 0)
             explain_gated(r, p);
         else if (c && c->status == CONDITION_FALSE)

@@ -72,6 +72,71 @@ TEST(attach_takes_over_what_it_hears_of_late)
     parts_done(&w);
 }
 
+/* A process whose caches are filled and that does not lead yet. */
+static void restart_as_follower(struct parts *w)
+{
+    process_kill(w);
+    process_start(w);
+    w->is_started = true;
+    parts_rest(w);
+}
+
+static void begin_to_lead(struct parts *w)
+{
+    w->is_started = false;
+    parts_rest(w);
+}
+
+/* The leader before attached it to another node; the cache has not heard of that, and the server has. */
+TEST(attach_asks_the_server_what_is_attached_before_it_begins)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_node(&w, "n2");
+    add_pair(&w, "c", "v", RWO, NFS);
+    restart_as_follower(&w);
+    add_pod(&w, "p", "n2", CLAIMED("d", "c"));
+    w.is_blind_to[KIND_NODE] = true;
+    set_attached(&w, "n1", "{'name':'" V "','devicePath':'/dev/y'}");
+    set_in_use(&w, "n1", "'" V "'");
+    begin_to_lead(&w);
+    pass_s(&w, 60);
+    ASSERT_INT(0, script.attaches);
+    ASSERT_INT(0, script.detaches);
+    attach_restart(&w);
+    w.is_blind_to[KIND_NODE] = false;
+    set_in_use(&w, "n1", "");
+    pass_s(&w, 1);
+    ASSERT_STR("n1", script.detached_from);
+    ASSERT_INT(1, script.attaches);
+    ASSERT_STR("n2", script.attached_to);
+    parts_done(&w);
+}
+
+TEST(attach_begins_when_the_server_answers)
+{
+    struct parts w;
+
+    attach_init(&w);
+    add_node(&w, "n1");
+    add_pair(&w, "c", "v", RWO, NFS);
+    restart_as_follower(&w);
+    add_pod(&w, "p", "n1", CLAIMED("d", "c"));
+    w.is_down = true;
+    begin_to_lead(&w);
+    pass_s(&w, 60);
+    ASSERT_INT(0, script.attaches);
+    w.is_down = false;
+    pass_s(&w, 60);
+    ASSERT_INT(1, script.attaches);
+    w.is_down = true;
+    attach_restart(&w); /* which ends while it waits */
+    pass_s(&w, 1);
+    parts_done(&w);
+}
+
 /* What it has taken from the list itself does not come back with an old version. */
 TEST(attach_takes_over_nothing_once_it_has_written)
 {

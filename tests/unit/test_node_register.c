@@ -449,6 +449,27 @@ TEST(a_node_that_is_not_ready_says_why_at_once)
     parts_done(&w);
 }
 
+/* Stock kubelets stay Ready, too: but who does not become ready says so. */
+TEST(a_restart_is_no_transition)
+{
+    struct parts w;
+
+    node_world_init(&w);
+    parts_pass_ns(&w, 60 * S);
+    agent.trouble = "the pods are not known yet";
+    process_kill(&w);
+    process_start(&w);
+    parts_rest(&w);
+    ASSERT_STR("True", condition(&w, "Ready", "status"));
+    ASSERT_STR(START_TIME, condition(&w, "Ready", "lastTransitionTime"));
+    parts_pass_ns(&w, 11 * S);
+    parts_rest(&w);
+    ASSERT_STR("False", condition(&w, "Ready", "status"));
+    ASSERT_STR("2023-11-14T22:14:30Z", condition(&w, "Ready", "lastTransitionTime"));
+    agent.trouble = NULL;
+    parts_done(&w);
+}
+
 TEST(a_report_that_changes_nothing_asks_nothing)
 {
     struct parts w;

@@ -117,6 +117,22 @@ TEST(a_heartbeat_says_nothing_else)
     ASSERT_STR(BEFORE CONDITIONS_NOW "}}", patch_of(&w, RIGHT(",'volumesInUse':['p/a','p/b']")));
 }
 
+/* After a restart a Node that was ready does not become unready for a moment. */
+TEST(a_starting_agent_leaves_a_node_ready)
+{
+    struct desired_node w = desired_of("n1");
+    _cleanup_(object_unref_p) struct object *ready = node_from(RIGHT("")), *unknown = NULL;
+
+    unknown = node_from("{" META ",'status':{'conditions':[{'type':'Ready','status':'Unknown'}]}}");
+    w.not_ready_reason = "scanning";
+    assert_false(node_state_is_current(&w, node_of(ready)));
+    w.is_starting = true;
+    assert_true(node_state_is_current(&w, node_of(ready)));
+    assert_null(strstr(patch_of(&w, RIGHT("")), "'Ready'"));
+    assert_false(node_state_is_current(&w, node_of(unknown)));
+    assert_non_null(strstr(patch_of(&w, "{" META "}"), "'type':'Ready','status':'False'"));
+}
+
 /* The condition comes when the agent has no right to mount, and stays. */
 TEST(an_agent_without_the_right_to_mount_has_a_condition)
 {

@@ -489,8 +489,8 @@ TEST(a_dropped_pod_waits_for_nothing)
     volume_sources_drop_pod(w.part, pod->uid);
     volume_sources_drop_pod(w.part, third->uid);
     parts_rest(&w);
-    ASSERT_ITEM_FAILED(&a, 0, ERR_UNAVAILABLE, "the pod's volumes are being unmounted");
-    ASSERT_ITEM_FAILED(&token, 0, ERR_UNAVAILABLE, "the pod's volumes are being unmounted");
+    ASSERT_ITEM_FAILED(&a, 0, ERR_CANCELLED, "the pod's volumes are being unmounted");
+    ASSERT_ITEM_FAILED(&token, 0, ERR_CANCELLED, "the pod's volumes are being unmounted");
     ASSERT_STR("one", value(&b, 0));
     volume_sources_fetch_end(&a.fetch);
     volume_sources_fetch_end(&token.fetch);

@@ -107,13 +107,13 @@ TEST(a_missing_key_leaves_the_old_content)
 
     scene_init(&s, pod);
     now_has(&s, OBJECT("{'one':'1'}"));
-    ASSERT_ERR(ERR_INVALID, set_up(&s, &config_map_plugin)); /* the first time: nothing is made */
+    ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &config_map_plugin)); /* the first time: nothing is made */
     assert_gone(&s, CONFIG);
     now_has(&s, OBJECT("{'one':'1','two':'2'}"));
     ASSERT_OK(set_up(&s, &config_map_plugin));
     s.is_remount = true;
     now_has(&s, OBJECT("{'one':'new'}"));
-    ASSERT_ERR(ERR_INVALID, set_up(&s, &config_map_plugin));
+    ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &config_map_plugin));
     ASSERT_STR("configmap references non-existent config key: two", err.msg);
     ASSERT_STR("1", text_of(in_pod(&s, CONFIG "/a")));
     ASSERT_STR("2", text_of(in_pod(&s, CONFIG "/b")));
@@ -123,9 +123,10 @@ TEST(a_missing_key_leaves_the_old_content)
     assert_false(exists(in_pod(&s, CONFIG "/b")));
 }
 
-TEST(a_server_that_does_not_answer_leaves_all_as_it_was)
+TEST(content_that_is_not_there_leaves_all_as_it_was)
 {
-    static const enum err codes[] = { ERR_TIMEOUT, ERR_CANCELLED, ERR_UNAVAILABLE };
+    static const enum err codes[] = { ERR_TIMEOUT, ERR_CANCELLED, ERR_UNAVAILABLE, ERR_NOT_FOUND,
+                                      ERR_DENIED };
     _cleanup_(scene_done) struct scene s;
 
     scene_init(&s, CONFIG_POD);
@@ -160,20 +161,20 @@ TEST(names_that_are_no_files_are_refused)
                        items[i]);
         scene_change_pod(&s, text);
         now_has(&s, OBJECT("{'k':'1'}"));
-        ASSERT_ERR(ERR_INVALID, set_up(&s, &config_map_plugin));
+        ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &config_map_plugin));
         assert_non_null(strstr(err.msg, "invalid path: "));
     }
     scene_change_pod(&s, CONFIG_POD);
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         (void)snprintf(text, sizeof text, OBJECT("{'%s':'1'}"), keys[i]);
         now_has(&s, text);
-        ASSERT_ERR(ERR_INVALID, set_up(&s, &config_map_plugin));
+        ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &config_map_plugin));
     }
     assert_false(exists(in_dir(s.d, "pods")));
     now_has(&s, OBJECT("{'one':'1'}"));
     ASSERT_OK(set_up(&s, &config_map_plugin));
     now_has(&s, OBJECT("{'..bad':'1'}"));
-    ASSERT_ERR(ERR_INVALID, set_up(&s, &config_map_plugin));
+    ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &config_map_plugin));
     ASSERT_STR("1", text_of(in_pod(&s, CONFIG "/one"))); /* what cannot be shown leaves what was */
 }
 
@@ -339,7 +340,7 @@ TEST(a_source_that_is_not_supported_mounts_nothing)
 
     scene_init(&s,
                POD("'projected':{'defaultMode':420,'sources':[{'podCertificate':{'keyType':'ED25519'}}]}"));
-    ASSERT_ERR(ERR_UNSUPPORTED, set_up(&s, &projected_plugin));
+    ASSERT_ERR(ERR_UNAVAILABLE, set_up(&s, &projected_plugin));
     ASSERT_STR("podCertificate sources are not supported", err.msg);
     assert_gone(&s, PROJECTED);
 }

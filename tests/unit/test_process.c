@@ -537,6 +537,25 @@ TEST(dropped_children_are_gone)
     }
 }
 
+TEST(many_are_dropped_together)
+{
+    _cleanup_(world_free_p) struct world *w = world_new();
+    const struct process_spec running = sh_spec(SH("trap '' TERM; while :; do sleep 1; done"));
+    const struct process_spec ended = sh_spec(SH("true"));
+    struct process *list[3];
+
+    for (size_t i = 0; i < ARRAY_LEN(list); i++) {
+        start(w, i == 1 ? &ended : &running);
+        list[i] = w->process;
+    }
+    process_drop_all(list, ARRAY_LEN(list));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* all are reaped */
+    assert_int_equal(errno, ECHILD);
+    (void)loop_poll(w->loop);
+    assert_false(w->o.is_done);
+    process_drop_all(NULL, 0);
+}
+
 TEST(limit_kills_who_ignores_the_first_signal)
 {
     _cleanup_(world_free_p) struct world *w = world_new();

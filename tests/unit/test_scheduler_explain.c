@@ -28,13 +28,18 @@
     "},'status':{'phase':'Available'}}"
 #define NEVER "kubernetes.io/no-provisioner"
 
-/* The pod of the world, explained. */
+/* The pod of the world, explained two nodes at a time. */
 static void ask(struct still *s, const char *name, struct schedule *ret)
 {
     const struct pod *p = cached_pod(s->scheduler, "default", name);
+    int r;
 
     assert_non_null(p);
-    ASSERT_OK(scheduler_explain(s->scheduler, p, ret, &err));
+    schedule_begin(ret, s->scheduler, p);
+    do
+        r = schedule_step(ret, 2, &err);
+    while (r == 0);
+    ASSERT_INT(1, r);
 }
 
 /* --- States --- */
@@ -83,6 +88,87 @@ TEST(a_pod_that_is_being_deleted_gets_no_node)
     assert_int_equal(x.state, SCHEDULE_GOING);
     schedule_done(&x);
     still_done(&s);
+}
+
+/* --- Steps --- */
+
+static void put_node(struct still *s, const char *name)
+{
+    char text[512];
+    struct object *o;
+
+    (void)snprintf(text, sizeof text,
+                   "{'apiVersion':'v1','kind':'Node','metadata':{'name':'%s','uid':'u-%s',"
+                   "'resourceVersion':'2'},'spec':{}}",
+                   name, name);
+    o = new_object(KIND_NODE, text);
+    ASSERT_INT(0, nodes_put(&s->scheduler->nodes, node_of(o)));
+    (void)object_unref(o);
+}
+
+static void open_steps(struct still *s, struct schedule *ret)
+{
+    *s = (struct still){ 0 };
+    still_add(s, KIND_NODE, NODE("n1", "", ""));
+    still_add(s, KIND_NODE, NODE("n3", "'unschedulable':true", ""));
+    still_add(s, KIND_NODE, NODE("n5", "", ""));
+    still_add(s, KIND_NODE, NODE("n7", "", ""));
+    still_add(s, KIND_POD, POD(""));
+    still_run(s);
+    schedule_begin(ret, s->scheduler, cached_pod(s->scheduler, "default", "p"));
+}
+
+/* Nodes come and go between two steps: of those that come, the ones behind the place are filtered. */
+TEST(steps_continue_behind_the_last_node)
+{
+    static const char *const expected[] = { "n1", "n3", "n6", "n7" };
+    struct schedule x;
+    struct still s;
+
+    open_steps(&s, &x);
+    ASSERT_INT(0, schedule_step(&x, 2, &err));
+    nodes_remove(&s.scheduler->nodes, "n3");
+    nodes_remove(&s.scheduler->nodes, "n5");
+    put_node(&s, "n2");
+    put_node(&s, "n6");
+    ASSERT_INT(1, schedule_step(&x, 2, &err));
+    ASSERT_INT(ARRAY_LEN(expected), x.nodes.count);
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+        ASSERT_STR(expected[i], x.nodes.items[i].node->obj.name);
+    assert_int_equal(x.state, SCHEDULE_FITS);
+    ASSERT_STR("n1", x.chosen);
+    schedule_done(&x);
+    still_done(&s);
+}
+
+TEST(a_chosen_node_that_has_gone_is_not_named)
+{
+    struct schedule x;
+    struct still s;
+
+    open_steps(&s, &x);
+    ASSERT_INT(0, schedule_step(&x, 2, &err));
+    nodes_remove(&s.scheduler->nodes, "n1");
+    ASSERT_INT(0, schedule_step(&x, 100, &err)); /* all of them again */
+    ASSERT_INT(1, schedule_step(&x, 1, &err));
+    ASSERT_INT(3, x.nodes.count);
+    ASSERT_STR("n5", x.chosen);
+    schedule_done(&x);
+    still_done(&s);
+}
+
+TEST(an_explanation_can_end_at_any_step)
+{
+    struct schedule x;
+    struct still s;
+
+    for (unsigned steps = 0; steps < 4; steps++) {
+        open_steps(&s, &x);
+        for (unsigned i = 0; i < steps; i++)
+            ASSERT_INT(0, schedule_step(&x, 1, &err));
+        schedule_done(&x);
+        still_done(&s);
+    }
 }
 
 /* --- The whole pod --- */

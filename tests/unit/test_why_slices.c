@@ -144,6 +144,28 @@ TEST(no_slice_costs_more_than_it_may)
     scene_close(&s);
 }
 
+TEST(many_nodes_are_filtered_in_slices)
+{
+    struct scene s = { 0 };
+    struct asked a;
+    char name[32];
+
+    for (unsigned i = 0; i < MANY; i++) {
+        (void)snprintf(name, sizeof name, "n%04u", i);
+        put_node(&s, name, "", "'unschedulable':true", "True");
+    }
+    put_pod(&s, "pod", "", "", PENDING);
+    scene_open(&s);
+    ask(&s, &a, KIND_POD, "pod", /* all= */ false);
+    while (step(&a, SLICE))
+        ;
+    assert_true(a.looks_most <= SLICE + PASS);
+    assert_true(a.steps >= MANY / SLICE);
+    assert_non_null(strstr(buf_cstr(&a.out), "none of the 1000 nodes is suitable"));
+    asked_done(&a);
+    scene_close(&s);
+}
+
 TEST(the_report_is_the_same_whatever_the_slices)
 {
     static const size_t slices[] = { 1, 7, SLICE, 100000 };

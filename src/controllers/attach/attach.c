@@ -138,13 +138,17 @@ int attach_new(const struct attach_options *o, struct attach **ret, struct error
     return 0;
 }
 
-void attach_start(struct attach *a)
+static void on_recovered(struct attach *a)
 {
-    assert(!a->is_stopping && !a->pods_handler.informer); /* once */
-    attach_recover(a);
     attach_handlers_start(a);
     attach_verify_start(a);
     attach_state_mark_all(a);
+}
+
+void attach_start(struct attach *a)
+{
+    assert(!a->is_stopping && !a->start.done); /* once */
+    attach_recover(a, on_recovered);
 }
 
 struct attach *attach_free(struct attach *a)
@@ -152,6 +156,7 @@ struct attach *attach_free(struct attach *a)
     if (!a)
         return NULL;
     a->is_stopping = true;
+    attach_recover_stop(a);
     attach_handlers_stop(a);
     attach_verify_stop(a);
     attach_op_stop(a);

@@ -50,6 +50,12 @@ struct attach {
     unsigned slots_held; /* at most ATTACH_REQUESTS_MAX */
     bool is_granting;
     bool is_stopping;
+    struct {
+        unsigned listed; /* kinds that were read */
+        struct api_write read;
+        struct timer retry;
+        void (*done)(struct attach *a);
+    } start; /* recover.c */
     struct deferred pass;
     struct timer populate_timer;
     VEC(struct object *) awaiting; /* pods with a volume whose driver is not initialized; references */
@@ -164,7 +170,9 @@ void attach_handlers_all_pods(struct attach *a);
 
 /* --- Actual state --- */
 
-void attach_recover(struct attach *a);
+/* Calls done once it is known which volumes are attached. */
+void attach_recover(struct attach *a, void (*done)(struct attach *a));
+void attach_recover_stop(struct attach *a);
 /* Marks volumes as attached that a newer version of an unwritten Node lists: a new leader's cache may be
  * older than the last writes of the previous leader. */
 void attach_recover_listed(struct attach *a, const struct attach_node *n, const struct node *is);

@@ -2,7 +2,11 @@
  *
  * A volume in a node's status is attached. A volume that only has a VolumeAttachment, or is in a node's
  * annotation, is uncertain: it was being attached or detached when the previous process ended. The time for
- * unmounting starts again. Objects that cannot be read are logged and skipped. */
+ * unmounting starts again. Objects that cannot be read are logged and skipped.
+ *
+ * A new leader's cache may be older than the last writes of the previous leader, and an exclusive volume that
+ * it does not know to be attached would be attached to a second node. So both kinds are first listed from the
+ * server, page by page, into the caches; no operation starts before that has succeeded. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -11,6 +15,8 @@
 #include "base/mutant.h"
 
 #define ANNOTATION_JSON_BYTES_MAX ((size_t)4 << 20)
+#define PAGE_COUNT 500
+#define LIST_RETRY_NS NS_PER_S
 
 static void log_failure(const char *what, const char *name, const struct error *err)
 {
@@ -188,7 +194,7 @@ void attach_recover_attachments(struct attach *a)
     }
 }
 
-void attach_recover(struct attach *a)
+static void recover_all(struct attach *a)
 {
     struct informer_cursor at;
     struct error err;
@@ -198,4 +204,65 @@ void attach_recover(struct attach *a)
             log_failure("Node", o->name, &err);
     attach_recover_attachments(a);
     attach_handlers_all_pods(a);
+}
+
+/* --- As the server has them now --- */
+
+static const enum kind listed_kinds[] = { KIND_NODE, KIND_ATTACHMENT };
+
+static void list_page(struct attach *a, const char *token);
+
+static void on_page(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
+{
+    struct attach *a = ctx;
+    enum kind kind = listed_kinds[a->start.listed];
+
+    for (size_t i = 0; outcome == API_DONE && i < answer->list.count && !MUTANT("attach-trusts-its-caches");
+         i++)
+        informer_observe(kind == KIND_NODE ? a->nodes : a->attachments, answer->list.items[i]);
+    if (outcome == API_DONE && answer->list.continue_token[0]) {
+        list_page(a, answer->list.continue_token);
+    } else if (outcome != API_DONE &&
+               answer->r != -ERR_NOT_FOUND) { /* not found: the server has no such kind */
+        log_warn("cannot list what is attached, will retry", LOG_STR("kind", kind_info(kind)->plural),
+                 LOG_ERR(&answer->error));
+        timer_arm_after(&a->start.retry, LIST_RETRY_NS);
+    } else if (++a->start.listed < ARRAY_LEN(listed_kinds)) {
+        list_page(a, /* token= */ NULL);
+    } else {
+        recover_all(a);
+        a->start.done(a);
+    }
+}
+
+/* Without a version: not from a cache of the server. */
+static void list_page(struct attach *a, const char *token)
+{
+    struct api_write_options o = { .api = a->api,
+                                   .request = { .verb = CLIENT_LIST,
+                                                .kind = kind_info(listed_kinds[a->start.listed]),
+                                                .limit = PAGE_COUNT,
+                                                .continue_token = token },
+                                   .done = on_page,
+                                   .ctx = a };
+
+    api_write_start(&a->start.read, &o);
+}
+
+static void on_retry(void *ctx)
+{
+    list_page(ctx, /* token= */ NULL);
+}
+
+void attach_recover(struct attach *a, void (*done)(struct attach *a))
+{
+    a->start.done = done;
+    timer_init(&a->start.retry, a->o.part.loop, on_retry, a);
+    list_page(a, /* token= */ NULL);
+}
+
+void attach_recover_stop(struct attach *a)
+{
+    api_write_cancel(&a->start.read);
+    timer_disarm(&a->start.retry);
 }
