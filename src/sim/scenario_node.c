@@ -4,6 +4,7 @@
  * on the machines: what is mounted, which directories there are, which pods the hook has started. */
 #include "sim/node_drivers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ struct node_scene {
     struct scene_node nodes[SCENE_NODES_MAX];
     unsigned nodes_count;
     bool has_block_disks;
+    uint64_t checked_changes; /* of files and mounts */
     struct node_drivers drivers;
 };
 
@@ -285,11 +287,66 @@ static void scene_work(void *ctx)
         objects_drop(scene->sim, KIND_POD, name);
 }
 
+/* --- State files --- */
+
+/* A volume that shows objects is excused: it goes before the agent is told, and is mounted again. */
+static void check_ready_volumes(struct scene_node *n, const struct json *d, json_ref root, const char *uid)
+{
+    char path[PATH_MAX];
+
+    for (json_ref v = json_first(d, json_get(d, root, "volumes")); v; v = json_next(d, v)) {
+        (void)snprintf(path, sizeof path, "%.*s", STR_ARG(json_get_text(d, v, "path")));
+        if (is_mount(path) && !is_shown(path) && !machine_has_mount(n->machine, path))
+            sim_fail(n->scene->sim, "%s: the state file of pod %s says ready, and %s is not mounted", n->name,
+                     uid, path);
+    }
+}
+
+static void check_state_file(struct scene_node *n, const char *uid, const struct file_node *file)
+{
+    struct sim *s = n->scene->sim;
+    char boot_id[64];
+    struct json d;
+    json_ref root;
+    struct error ignored; /* a file that cannot be read says nothing */
+
+    json_init(&d, TREE_FILE_BYTES_MAX);
+    if (json_parse(&d, buf_str(&file->data), &root, &ignored) == 0 &&
+        json_type(&d, json_get(&d, root, "ready")) == JSON_TRUE) {
+        (void)snprintf(boot_id, sizeof boot_id, "%s-%" PRIu64, n->name, n->machine->boots);
+        if (json_is_string(&d, json_get(&d, root, "bootID"), boot_id))
+            check_ready_volumes(n, &d, root, uid);
+        else if (n->process->state)
+            sim_fail(s, "%s: the state file of pod %s says ready since an earlier boot", n->name, uid);
+    }
+    json_done(&d);
+}
+
+static void check_state_files(struct scene_node *n)
+{
+    struct machine_place dir;
+    const struct tree_entry *e;
+
+    if (machine_find(n->machine, AT_FDCWD, SCENE_ROOT "/pods", 0, &dir, NULL) != 0)
+        return;
+    TAILQ_FOREACH(e, &dir.node->entries, link) {
+        const struct file_node *file = tree_find(e->node, "berth.json");
+
+        if (file)
+            check_state_file(n, e->name, file);
+    }
+}
+
 static void scene_check(void *ctx)
 {
-    const struct node_scene *scene = ctx;
+    struct node_scene *scene = ctx;
 
     node_drivers_check(&scene->drivers);
+    if (tree_changes() == scene->checked_changes)
+        return;
+    scene->checked_changes = tree_changes();
+    for (unsigned i = 0; i < scene->nodes_count; i++)
+        check_state_files(&scene->nodes[i]);
 }
 
 /* --- The world --- */
