@@ -200,6 +200,13 @@ static int open_component(struct components *c, struct running *running, struct 
 
 /* --- Lifecycle --- */
 
+void components_begin(const struct daemon_settings *s)
+{
+    for (const struct component *row = daemon_components; row->name; row++)
+        if (row->part & s->parts && row->begin)
+            row->begin(s);
+}
+
 int components_new(const struct components_options *o, struct components **ret, struct error *err)
 {
     _cleanup_(components_free_p) struct components *c = calloc(1, sizeof *c);

@@ -2,8 +2,9 @@
  * caches, workers and plugins that they need.
  *
  * They work the same way against the API server in this process and against any other: only the client
- * differs. Lifecycle: components_new() creates them in the order of the table and starts the caches,
- * components_start() starts the work, components_free() stops them in the opposite order. */
+ * differs. Lifecycle: components_begin() does what needs no server, components_new() creates them in the
+ * order of the table and starts the caches, components_start() starts the work, components_free() stops them
+ * in the opposite order. */
 #ifndef BERTH_DAEMON_COMPONENTS_H
 #define BERTH_DAEMON_COMPONENTS_H
 
@@ -81,6 +82,9 @@ struct component {
     size_t queue_max;
     const struct volume_plugin *const *plugins;
     const char *plugins_failure; /* error if a plugin does not load; NULL: it is left out */
+    /* Called before everything else, before the API server in this process is opened or another is contacted.
+     * Blocks. NULL: nothing to do. */
+    void (*begin)(const struct daemon_settings *s);
     /* NULL: always. */
     bool (*is_wanted)(const struct daemon_settings *s);
     int (*new)(const struct component_env *env, void **ret, struct error *err);
@@ -119,6 +123,10 @@ struct components_options {
     void (*on_synced)(void *ctx);
     void *ctx;
 };
+
+/* The first step of a process: what its components must do on this machine whether or not there is an API
+ * server. settings: checked. */
+void components_begin(const struct daemon_settings *s);
 
 int components_new(const struct components_options *o, struct components **ret, struct error *err);
 /* Stops them: nothing is sent from here on. Operations that plugins have begun continue on their workers, and

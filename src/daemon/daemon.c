@@ -238,6 +238,8 @@ int daemon_run(const struct daemon_program *p, const struct daemon_settings *s, 
     int r = p->has_server ? daemon_data_dir_check(s->data_dir, err) : 0;
 
     if (r == 0)
+        components_begin(s);
+    if (r == 0)
         r = daemon_open(&d, err);
     if (r == 0)
         daemon_loop(&d);

@@ -17,6 +17,7 @@
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
 #include "node/agent.h"
+#include "node/ready_files.h"
 #include "plugins/registry.h"
 #include "scheduler/scheduler.h"
 
@@ -113,6 +114,11 @@ COMPONENT_WITH(agent, agent_new, agent_start, agent_free, .pool = env->pool, .pl
                .hook = env->settings->node.hook, .static_pods = env->settings->node.static_pods,
                .sync_ns = env->settings->node_sync_ns, .attaches_itself = env->settings->node.attaches_itself,
                .cannot_mount = env->cannot_mount, .streams_lists = env->streams_lists)
+
+static void begin_agent(const struct daemon_settings *s)
+{
+    ready_files_check(s->node.root);
+}
 
 /* --- Provisioners: one section of settings for all of them --- */
 
@@ -238,6 +244,7 @@ const struct component daemon_components[] = {
     /* It has its own caches, restricted to one node. */
     { .name = "node",
       .part = DAEMON_NODE,
+      .begin = begin_agent,
       LIFE(agent),
       NEEDS_WORKERS(NODE_WORKERS, QUEUE_MAX),
       .plugins = plugins_of_node,

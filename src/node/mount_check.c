@@ -64,6 +64,7 @@ static void lose_mount(struct node_mount *m)
 {
     mount_set_state(m, MOUNT_EVENT_LOST);
     m->is_found = true;
+    m->pod->life.has_lost_mount = true;
     pod_life_sync(m->pod);
     agent_touch(m->pod->agent);
 }
@@ -112,13 +113,14 @@ static void compare_pod(const struct mount_check *c, const struct mount_snapshot
 {
     struct pod_life *l = &p->life;
 
-    if (l->stage != POD_STAGE_READY || l->ready_snapshot >= c->number || l->has_lost_part)
+    if (!l->says_ready || l->stage >= POD_STAGE_TEARDOWN || l->ready_snapshot >= c->number ||
+        l->has_lost_mount)
         return;
-    for (uint32_t i = 0; i < l->parts.count && !l->has_lost_part; i++) {
+    for (uint32_t i = 0; i < l->parts.count && !l->has_lost_mount; i++) {
         unknown_mounts_claim(c->agent, l->parts.items[i].path);
         if (!mount_snapshot_has(k, l->parts.items[i].path)) {
             report_lost(p, l->parts.items[i].volume, l->parts.items[i].path);
-            l->has_lost_part = true;
+            l->has_lost_mount = true;
             pod_life_sync(p);
         }
     }

@@ -239,6 +239,13 @@ static enum mount_event event_of_failure(const struct stage *s, int r, enum moun
                : e;
 }
 
+/* The plugin may have removed a mount from before a restart, which the pod's state file still reports. */
+static void note_lost(struct node_mount *m, int r, bool is_lost)
+{
+    if (is_lost || (m->is_found && r != -ERR_UNAVAILABLE))
+        m->pod->life.has_lost_mount = true;
+}
+
 static void on_set_up(struct node_op *op, struct stage *s, int r, const struct error *err)
 {
     struct node_mount *m = op->mount;
@@ -251,6 +258,7 @@ static void on_set_up(struct node_op *op, struct stage *s, int r, const struct e
 
         mount_set_state(m, is_lost ? MOUNT_EVENT_LOST : event_of_failure(s, r, m->state, m->is_found));
         m->needs_remount = op->is_remount && !is_lost;
+        note_lost(m, r, is_lost);
         pod_life_sync(m->pod);
         note_mismatch(op, s, err);
         node_op_fail(op, FAILED_MOUNT, "MountVolume.SetUp failed", r, err);
@@ -282,6 +290,8 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
             remember_spec(m, s);
             mount_set_state(m, mount_event_of_failure(r, m->is_found));
         }
+        note_lost(m, r, /* is_lost= */ false);
+        pod_life_sync(m->pod);
         node_op_fail(op, FAILED_MAP, stage_prefix(s), r, err);
         return;
     }

@@ -19,6 +19,7 @@ void life_enter_teardown(struct node_pod *p)
     struct pod_life *l = &p->life;
 
     life_set_stage(p, POD_STAGE_TEARDOWN);
+    l->failed_to_withdraw = false;
     timer_disarm(&l->again);
     wait_log_done(&l->wait);
     if (l->job)
@@ -112,7 +113,9 @@ static void on_teardown_written(void *ctx, struct job *j, int r, const struct er
 
     (void)j;
     p->life.job = NULL;
-    if (r < 0)
+    if (r == 0)
+        p->life.says_ready = false;
+    else
         log_warn("cannot record pod teardown in state file, ignoring", LOG_STR("uid", p->uid), LOG_ERR(err));
     pod_life_sync(p);
 }
@@ -138,12 +141,21 @@ static void on_teardown_done(void *ctx, const struct process_result *result)
         on_teardown_written(p, NULL, -(int)err.code, &err);
 }
 
+static bool must_withdraw(const struct pod_life *l)
+{
+    return l->says_ready && !MUTANT("node-stays-ready");
+}
+
 void life_check_teardown(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
 
     if (life_is_busy(l))
         return;
+    if (must_withdraw(l) && !l->failed_to_withdraw) {
+        life_withdraw_ready(p);
+        return;
+    }
     if (l->is_set_up && !p->agent->o.hook) {
         log_warn("pod was set up by a hook and no hook is configured, skipping teardown",
                  LOG_STR("uid", p->uid));
@@ -164,6 +176,11 @@ void life_check_teardown(struct node_pod *p)
         log_info("volumes stay mounted: containers not reported as terminated",
                  LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name));
         return; /* a change of its status continues */
+    }
+    if (must_withdraw(l)) { /* nothing is unmounted before */
+        l->failed_to_withdraw = false;
+        life_try_later(p);
+        return;
     }
     l->is_over = true;
     life_set_stage(p, POD_STAGE_CLEANUP);

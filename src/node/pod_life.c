@@ -93,6 +93,7 @@ void pod_life_restore_unreadable(struct node_pod *p, const char *why)
     log_warn("cannot read pod state file, assuming that its hook was called", LOG_STR("uid", p->uid),
              LOG_STR("error", why));
     p->life.has_lost_state = p->life.is_set_up = true;
+    p->life.says_ready = false;
 }
 
 void pod_life_restore(struct node_pod *p, struct str state)
@@ -104,6 +105,9 @@ void pod_life_restore(struct node_pod *p, struct str state)
         pod_life_restore_unreadable(p, err.msg);
         return;
     }
+    l->says_ready = l->state.root && pod_state_says_ready(&l->state);
+    /* This was changed at the start, before the server was contacted (ready_files.h), unless that failed. */
+    l->has_lost_mount = l->says_ready && !pod_state_is_of_boot(&l->state, p->agent->boot_id);
     if (l->state.hook == HOOK_SET_UP && pod_state_is_of_earlier_boot(&l->state, p->agent->boot_id) &&
         !MUTANT("node-forgets-boots"))
         pod_state_mark(&l->state, /* is_ready= */ false, HOOK_SETTING_UP); /* setup is called again */
@@ -120,7 +124,7 @@ bool pod_stage_may_follow(enum pod_stage from, enum pod_stage next)
     static const unsigned followers[] = {
         [POD_STAGE_VOLUMES] = TO(PREPARE) | TO(TEARDOWN),
         [POD_STAGE_PREPARE] = TO(VOLUMES) | TO(SETUP) | TO(READY) | TO(TEARDOWN),
-        [POD_STAGE_SETUP] = TO(READY) | TO(TEARDOWN),
+        [POD_STAGE_SETUP] = TO(VOLUMES) | TO(READY) | TO(TEARDOWN),
         [POD_STAGE_READY] = TO(VOLUMES) | TO(TEARDOWN),
         [POD_STAGE_TEARDOWN] = TO(CLEANUP), /* terminating cannot be undone */
         [POD_STAGE_CLEANUP] = 0,
@@ -177,7 +181,7 @@ static bool is_ending(const struct node_pod *p)
 
 /* --- The state file --- */
 
-bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
+static bool begin_write(struct node_pod *p, bool may_remove, job_done_fn *done, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(STATE_BYTES_MAX);
     char dir[PATH_MAX];
@@ -186,13 +190,52 @@ bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
     if (layout_pod_dir(p->agent->root, p->uid, dir, err) < 0)
         return false;
     pod_state_write(&p->life.state, &text);
-    j = state_file_job(dir, buf_take(&text));
+    j = state_file_job(dir, buf_take(&text), may_remove);
     if (!j) {
         (void)error_no_memory(err);
         return false;
     }
     life_begin_job(p, j, done);
     return true;
+}
+
+bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err)
+{
+    return begin_write(p, /* may_remove= */ false, done, err);
+}
+
+static void on_withdrawn(void *ctx, struct job *j, int r, const struct error *err)
+{
+    struct node_pod *p = ctx;
+    struct pod_life *l = &p->life;
+
+    (void)j;
+    l->job = NULL;
+    l->failed_to_withdraw = r < 0;
+    if (r == 0)
+        l->says_ready = false;
+    else
+        log_warn("cannot record in state file that pod is not ready, retrying", LOG_STR("uid", p->uid),
+                 LOG_ERR(err));
+    if (r < 0 && l->stage == POD_STAGE_TEARDOWN)
+        pod_warn(p, "FailedKillPod", err->msg);
+    if (l->stage == POD_STAGE_SETUP && !life_is_busy(l))
+        life_continue_setup(p);
+    else
+        pod_life_sync(p);
+}
+
+void life_withdraw_ready(struct node_pod *p)
+{
+    struct pod_life *l = &p->life;
+    struct error err = { 0 };
+
+    l->has_lost_mount = true;
+    pod_state_mark(&l->state, /* is_ready= */ false, l->state.hook);
+    /* The file is needed as long as a teardown is required. */
+    if (!begin_write(p, /* may_remove= */ l->stage >= POD_STAGE_TEARDOWN && !l->is_set_up, on_withdrawn,
+                     &err))
+        on_withdrawn(p, NULL, -(int)err.code, &err);
 }
 
 /* --- The hook --- */
@@ -242,8 +285,11 @@ static void life_run_stage(void *ctx)
     case POD_STAGE_VOLUMES:
         life_check_volumes(p);
         break;
-    case POD_STAGE_PREPARE: /* a job or a timer continues */
+    case POD_STAGE_PREPARE:
+        life_check_prepare(p);
+        break;
     case POD_STAGE_SETUP:
+        life_check_setup(p);
         break;
     case POD_STAGE_READY:
         life_check_ready(p);

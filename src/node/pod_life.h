@@ -3,11 +3,16 @@
  *
  *   volumes   volumes are mounted; an event reports the reason when that takes too long
  *   prepare   subPath mounts are bound, and the state file pods/UID/berth.json is written
- *   setup     the hook starts the containers; skipped without a hook
+ *   setup     the hook starts the containers; skipped without a hook. Back to volumes when a mount is lost
+ *             while no hook runs
  *   ready     the condition volumes.berth.io/ready is True; back to volumes when a mount is lost
- *   teardown  the pod is being deleted, has terminated or no longer exists: the hook stops the containers;
- *             once no container is reported as running, is_over is set and the volumes may be unmounted
+ *   teardown  the pod is being deleted, has terminated or no longer exists: the state file says not ready,
+ *             the hook stops the containers; once no container is reported as running, is_over is set and
+ *             the volumes may be unmounted
  *   cleanup   the volumes are unmounted: the directory is removed, and the pod, if it is being deleted
+ *
+ * The state file says ready only while every mount that it lists exists. A mount that was there before a
+ * restart counts as existing until it is found to be lost (ready_files.h).
  *
  * Every stage can be repeated after a crash: the state file records whether the hook was called. Nothing
  * happens before the directories were read (has_scanned), and pods that the server has not listed are left
@@ -87,7 +92,9 @@ struct pod_life {
     uint32_t containers; /* number of prepared containers */
     struct pod_parts parts;
     char *missing;           /* missing hostPaths found by the preparation, as a text; NULL for none */
-    bool has_lost_part;      /* a subPath mount was unmounted by another program */
+    bool has_lost_mount;     /* a mount that the state file lists may not exist */
+    bool says_ready;         /* the state file on disk says ready, or may do so after a failed write */
+    bool failed_to_withdraw; /* the last write that should have changed this failed */
     uint64_t ready_snapshot; /* snapshots_begun when they were bound: mount_check.h */
     struct wait_log wait;    /* for its volumes */
     char *reported_cause;    /* of the last event about volumes that cannot be processed, */

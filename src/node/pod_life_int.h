@@ -20,6 +20,8 @@ void life_try_later(struct node_pod *p);
 void life_begin_job(struct node_pod *p, struct job *j, job_done_fn *done);
 /* Writes the state file from memory; false and err when the job could not be started. */
 bool life_begin_write(struct node_pod *p, job_done_fn *done, struct error *err);
+/* Writes that the pod is not ready. Its end syncs the pod; after a failure failed_to_withdraw is set. */
+void life_withdraw_ready(struct node_pod *p);
 
 /* False when the hook could not be started: this is reported and retried. done must clear life.hook. */
 bool life_start_hook(struct node_pod *p, bool is_teardown, process_done_fn done);
@@ -30,7 +32,9 @@ void life_hook_failed(struct node_pod *p, const struct error *err);
 void life_check_volumes(struct node_pod *p);
 /* The wait has lasted long enough for the condition, or for an event. */
 void life_check_wait(struct node_pod *p);
+void life_check_prepare(struct node_pod *p);
 void life_prepare_again(struct node_pod *p);
+void life_check_setup(struct node_pod *p);
 /* The hook's setup, then the write that records its success. */
 void life_continue_setup(struct node_pod *p);
 void life_check_ready(struct node_pod *p);

@@ -40,6 +40,7 @@ struct prepare {
     enum hook_state hook;
     char boot_id[HOST_FACT_BYTES];
     bool writes_pod;
+    bool has_written;      /* the state file, or tried to */
     struct buf old;        /* the file on disk; empty: none */
     struct hash_seed seed; /* of tables */
     struct pod_state state;
@@ -97,6 +98,7 @@ static void collect_volumes(struct prepare *prep, const struct node_pod *p)
             .path = prepare_copy_text(prep, m->path),
             .is_read_only = volume_is_read_only(m),
             .is_block = m->is_block,
+            .is_mount_point = m->mount_point[0] != '\0',
         };
     }
 }
@@ -415,6 +417,7 @@ static int prepare_run(struct job *j, struct error *err)
     r = buf_check(&text, "the pod's state", err);
     if (r < 0 || (!prep->writes_pod && str_eq(buf_str(&text), buf_str(&prep->old))))
         return r;
+    prep->has_written = true;
     return state_file_write(prep->dir, buf_str(&text), prep->writes_pod ? prep->pod : NULL, err);
 }
 
@@ -477,6 +480,11 @@ int pod_prepare_new(const struct node_pod *p, enum hook_state hook, bool writes_
     }
     *ret = &prep->job;
     return 0;
+}
+
+bool pod_prepare_has_written(struct job *j)
+{
+    return CONTAINER_OF(j, struct prepare, job)->has_written;
 }
 
 void pod_prepare_take_state(struct job *j, struct pod_state *s)

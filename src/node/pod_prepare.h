@@ -14,7 +14,9 @@ struct node_pod;
 int pod_prepare_new(const struct node_pod *p, enum hook_state hook, bool writes_pod,
                     const struct pod_state *old, struct job **ret, struct error *err);
 
-/* For the job's done callback: replaces *s by the state that is on disk now. */
+/* For the job's done callback: replaces *s by the state that is on disk now. After a failure, true when the
+ * job tried to write it: the file on disk may be the old one or the new one. */
+bool pod_prepare_has_written(struct job *j);
 void pod_prepare_take_state(struct job *j, struct pod_state *s);
 /* For the job's done callback: replaces *p by the bound subPath mounts. False when out of memory: some are
  * missing. */

@@ -67,6 +67,12 @@ static void report_volume_failure(struct node_pod *p)
     warn_of_volumes(p, words, pod_warn_quietly);
 }
 
+/* A volume is not mounted, or a mount was lost that the state file reports as ready. */
+static bool lacks_mounts(const struct node_pod *p)
+{
+    return (p->life.says_ready && p->life.has_lost_mount) || pod_volumes_state(p) != VOLUMES_READY;
+}
+
 static void enter_prepare(struct node_pod *p);
 
 void life_check_volumes(struct node_pod *p)
@@ -76,7 +82,11 @@ void life_check_volumes(struct node_pod *p)
     enum volumes_state state = pod_volumes_state(p);
 
     if (l->job)
-        return; /* the write of the condition is in flight; its end calls this again */
+        return; /* the state file is being written; its end calls this again */
+    if (l->says_ready && l->has_lost_mount && !l->failed_to_withdraw) {
+        life_withdraw_ready(p);
+        return;
+    }
     if (state == VOLUMES_READY) {
         wait_log_end(&l->wait);
         enter_prepare(p);
@@ -99,6 +109,10 @@ void life_check_wait(struct node_pod *p)
     uint64_t now = loop_now_ns(life_loop(p));
     bool is_waiting = pod_volumes_state(p) == VOLUMES_WAITING;
 
+    if (l->failed_to_withdraw) {
+        l->failed_to_withdraw = false;
+        pod_life_sync(p); /* tries again */
+    }
     if (now - l->waiting_ns < POD_WAIT_NS) {
         if (is_waiting)
             pod_set_reason(p, POD_REASON_WAITING, volumes_state_text(p, NOT_YET, &out));
@@ -128,11 +142,25 @@ static void prepare_failed(struct node_pod *p, const struct error *err)
     life_try_later(p);
 }
 
+static void take_written_state(struct node_pod *p, struct job *j, int r)
+{
+    struct pod_life *l = &p->life;
+
+    if (r < 0 && !pod_prepare_has_written(j))
+        return;
+    pod_prepare_take_state(j, &l->state);
+    l->says_ready = true;
+    l->failed_to_withdraw = false;
+    if (r < 0) /* not known to be on disk: the next preparation writes it in any case */
+        pod_state_mark(&l->state, /* is_ready= */ false, l->state.hook);
+}
+
 static void on_prepared(void *ctx, struct job *j, int r, const struct error *err)
 {
     struct node_pod *p = ctx;
 
     p->life.job = NULL;
+    take_written_state(p, j, r);
     if (p->life.stage != POD_STAGE_PREPARE) {
         pod_life_sync(p); /* its termination waited for this */
         return;
@@ -144,20 +172,19 @@ static void on_prepared(void *ctx, struct job *j, int r, const struct error *err
         prepare_failed(p, err);
         return;
     }
-    pod_prepare_take_state(j, &p->life.state);
     p->life.has_lost_state = false;
     free(p->life.missing);
     p->life.missing = strdup(pod_prepare_missing(j)); /* without memory it is not reported */
     if (!pod_prepare_take_parts(j, &p->life.parts))
         log_warn("cannot watch subPath mounts: out of memory", LOG_STR("pod", p->object->name));
-    p->life.has_lost_part = false;
+    p->life.has_lost_mount = pod_volumes_state(p) != VOLUMES_READY; /* lost during the preparation */
     p->life.ready_snapshot = p->agent->snapshots_begun;
     p->life.is_set_up = hook_is_owed(p->life.state.hook);
     if (p->life.state.hook != HOOK_SETTING_UP || !p->agent->o.hook) {
         enter_ready(p);
-    } else if (pod_volumes_state(p) == VOLUMES_READY) {
+    } else if (!p->life.has_lost_mount) {
         enter_setup(p);
-    } else { /* a mount was lost during the preparation */
+    } else {
         life_set_stage(p, POD_STAGE_VOLUMES);
         life_check_volumes(p);
     }
@@ -194,6 +221,15 @@ static void enter_prepare(struct node_pod *p)
     begin_prepare(p);
 }
 
+/* A mount may be lost while the next attempt is awaited. */
+void life_check_prepare(struct node_pod *p)
+{
+    if (p->life.job || p->life.failed_to_withdraw || !lacks_mounts(p))
+        return; /* the job or the timer continues */
+    life_set_stage(p, POD_STAGE_VOLUMES);
+    life_check_volumes(p);
+}
+
 /* A volume may have been lost since the last attempt. */
 void life_prepare_again(struct node_pod *p)
 {
@@ -211,6 +247,8 @@ static void on_setup_written(void *ctx, struct job *j, int r, const struct error
 
     (void)j;
     p->life.job = NULL;
+    if (r == 0)
+        p->life.says_ready = pod_state_says_ready(&p->life.state);
     if (p->life.stage != POD_STAGE_SETUP)
         pod_life_sync(p);
     else if (r < 0)
@@ -221,11 +259,17 @@ static void on_setup_written(void *ctx, struct job *j, int r, const struct error
 
 static void on_setup_done(void *ctx, const struct process_result *result);
 
+/* The hook is not started while a mount is missing. */
 void life_continue_setup(struct node_pod *p)
 {
     struct error err = { 0 };
 
-    if (p->life.state.hook != HOOK_SET_UP)
+    if (p->life.job)
+        return; /* the state file is being written; its end calls this again */
+    if (p->life.state.hook != HOOK_SET_UP && (lacks_mounts(p) || !p->life.says_ready)) {
+        life_set_stage(p, POD_STAGE_VOLUMES);
+        life_check_volumes(p);
+    } else if (p->life.state.hook != HOOK_SET_UP)
         (void)life_start_hook(p, /* is_teardown= */ false, on_setup_done);
     else if (!life_begin_write(p, on_setup_written, &err))
         life_hook_failed(p, &err);
@@ -246,8 +290,18 @@ static void on_setup_done(void *ctx, const struct process_result *result)
         life_hook_failed(p, &err);
         return;
     }
-    pod_state_mark(&p->life.state, /* is_ready= */ true, HOOK_SET_UP);
+    /* A job in flight writes that the pod is not ready. */
+    pod_state_mark(&p->life.state, p->life.says_ready && !p->life.job && !lacks_mounts(p), HOOK_SET_UP);
     life_continue_setup(p);
+}
+
+/* A mount may be lost while the hook runs, or while the next attempt is awaited. */
+void life_check_setup(struct node_pod *p)
+{
+    struct pod_life *l = &p->life;
+
+    if (!l->job && l->says_ready && !l->failed_to_withdraw && lacks_mounts(p))
+        life_withdraw_ready(p);
 }
 
 static void enter_setup(struct node_pod *p)
@@ -261,23 +315,11 @@ static void enter_setup(struct node_pod *p)
 static void enter_ready(struct node_pod *p)
 {
     life_set_stage(p, POD_STAGE_READY);
-    if (pod_volumes_state(p) != VOLUMES_READY) { /* a mount was lost during the preparation */
+    if (lacks_mounts(p) || !p->life.says_ready) { /* a mount was lost during the preparation or the setup */
         leave_ready(p);
         return;
     }
     pod_set_reason(p, POD_REASON_READY, p->life.missing ? p->life.missing : "");
-}
-
-static void on_unready_written(void *ctx, struct job *j, int r, const struct error *err)
-{
-    struct node_pod *p = ctx;
-
-    (void)j;
-    p->life.job = NULL;
-    if (r < 0)
-        log_warn("cannot record in state file that pod is not ready, ignoring", LOG_STR("uid", p->uid),
-                 LOG_ERR(err));
-    pod_life_sync(p);
 }
 
 /* A mount was lost: its volume is mounted again, then the pod is prepared again. The hook is not called:
@@ -285,14 +327,15 @@ static void on_unready_written(void *ctx, struct job *j, int r, const struct err
 static void leave_ready(struct node_pod *p)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(WORDS_BYTES_MAX);
-    struct error err = { 0 };
 
     life_set_stage(p, POD_STAGE_VOLUMES);
     pod_set_reason(p, POD_REASON_WAITING,
                    volumes_state_text(p, "a mount was unmounted by another program", &out));
-    pod_state_mark(&p->life.state, /* is_ready= */ false, p->life.state.hook);
-    if (!life_begin_write(p, on_unready_written, &err))
-        on_unready_written(p, NULL, -(int)err.code, &err);
+    p->life.failed_to_withdraw = false;
+    if (p->life.says_ready)
+        life_withdraw_ready(p);
+    else
+        pod_life_sync(p);
 }
 
 /* An ephemeral container may be added to a running pod: its volumes are added to the state file. */
@@ -301,7 +344,7 @@ void life_check_ready(struct node_pod *p)
     if (pod_of(p->object)->containers_count != p->life.containers) {
         life_set_stage(p, POD_STAGE_VOLUMES);
         life_check_volumes(p);
-    } else if (p->life.has_lost_part || pod_volumes_state(p) != VOLUMES_READY) {
+    } else if (lacks_mounts(p)) {
         leave_ready(p);
     }
 }

@@ -70,6 +70,8 @@ static json_ref volume_item(struct json *d, const struct state_volume *volume)
     json_set_string(d, v, "path", volume->path);
     json_set(d, v, "readOnly", json_new_bool(d, volume->is_read_only));
     json_set(d, v, "block", json_new_bool(d, volume->is_block));
+    if (volume->is_mount_point)
+        json_set(d, v, "mountPoint", json_new_bool(d, true));
     if (volume->is_missing)
         json_set(d, v, "missing", json_new_bool(d, true));
     return v;
@@ -130,7 +132,7 @@ int pod_state_build(struct pod_state *s, const struct state_parts *p, enum hook_
     s->root = json_new_object(d);
     json_set(d, s->root, "pod", pod_member(d, p->pod));
     pod_state_mark(s, /* is_ready= */ true, hook);
-    if (hook != HOOK_NONE && p->boot_id[0])
+    if (p->boot_id[0])
         json_set_string(d, s->root, "bootID", p->boot_id);
     volumes = json_new_array(d);
     for (uint32_t i = 0; i < p->volumes_count; i++)
@@ -175,6 +177,16 @@ int pod_state_parse(struct pod_state *s, struct str text, struct error *err)
     s->root = root;
     s->hook = (enum hook_state)hook;
     return 0;
+}
+
+bool pod_state_says_ready(const struct pod_state *s)
+{
+    return json_type(&s->doc, json_get(&s->doc, s->root, "ready")) == JSON_TRUE;
+}
+
+bool pod_state_is_of_boot(const struct pod_state *s, const char *boot_id)
+{
+    return boot_id[0] && json_is_string(&s->doc, json_get(&s->doc, s->root, "bootID"), boot_id);
 }
 
 bool pod_state_is_of_earlier_boot(const struct pod_state *s, const char *boot_id)
@@ -240,6 +252,7 @@ struct file_job {
     struct job job;
     char dir[PATH_MAX];
     bool is_write;
+    bool may_remove;    /* instead of writing */
     char *state;        /* to be written, or that was read; NULL: unreadable */
     struct object *pod; /* that was read */
     struct error state_error;
@@ -262,12 +275,25 @@ static char *read_state_text(const char *pod_dir, struct error *err)
     return copy;
 }
 
+/* The error is that of the write. */
+static int write_or_remove(const struct file_job *file, struct error *err)
+{
+    int r = state_file_write(file->dir, str_of(file->state), /* pod= */ NULL, err);
+    _cleanup_(fd_closep) int fd = -1;
+    struct error ignored;
+
+    if (r == 0 || !file->may_remove)
+        return r;
+    fd = host_open_dir(AT_FDCWD, file->dir, HOST_OPEN_ANY_MOUNT);
+    return fd >= 0 && host_remove_at(fd, STATE_FILE_NAME, file->dir, /* stop= */ NULL, &ignored) == 0 ? 0 : r;
+}
+
 static int file_job_run(struct job *j, struct error *err)
 {
     struct file_job *file = CONTAINER_OF(j, struct file_job, job);
 
     if (file->is_write)
-        return state_file_write(file->dir, str_of(file->state), /* pod= */ NULL, err);
+        return write_or_remove(file, err);
     file->state = read_state_text(file->dir, &file->state_error);
     return read_pod(file->dir, &file->pod, err);
 }
@@ -296,7 +322,7 @@ static struct file_job *file_job_new(const char *pod_dir)
     return file;
 }
 
-struct job *state_file_job(const char *pod_dir, char *state_take)
+struct job *state_file_job(const char *pod_dir, char *state_take, bool may_remove)
 {
     struct file_job *file = state_take ? file_job_new(pod_dir) : NULL;
 
@@ -305,6 +331,7 @@ struct job *state_file_job(const char *pod_dir, char *state_take)
         return NULL;
     }
     file->is_write = true;
+    file->may_remove = may_remove;
     file->state = state_take;
     return &file->job;
 }

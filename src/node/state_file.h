@@ -2,6 +2,8 @@
  * containers, and the state of the hook. Users and programs read it (docs/node.md); the agent reads it after
  * a restart.
  *
+ * `ready` is valid for one boot of the machine, `bootID`: a reboot removes the mounts and leaves the file.
+ *
  * With a hook there is also pod.json: the pod as it was when the hook was called, for a teardown after the
  * server has deleted the pod. */
 #ifndef BERTH_NODE_STATE_FILE_H
@@ -33,7 +35,8 @@ struct state_volume {
     const char *path;
     bool is_read_only;
     bool is_block;
-    bool is_missing; /* a hostPath without a type that does not exist: the container runtime creates it */
+    bool is_mount_point; /* path is one, below the node's root */
+    bool is_missing;     /* a hostPath without a type that does not exist: the container runtime creates it */
 };
 
 struct state_mount {
@@ -62,7 +65,7 @@ struct state_container {
 
 struct state_parts {
     const struct object *pod;
-    const char *boot_id; /* of the machine: processes started by the hook belong to this boot */
+    const char *boot_id; /* mounts, and processes started by the hook, belong to this boot; "": unknown */
     struct state_volume *volumes;
     struct state_container *containers;
     int64_t *groups; /* in addition to the containers' own */
@@ -86,6 +89,9 @@ int pod_state_build(struct pod_state *s, const struct state_parts *p, enum hook_
                     struct error *err);
 int pod_state_parse(struct pod_state *s, struct str text, struct error *err);
 void pod_state_mark(struct pod_state *s, bool is_ready, enum hook_state hook);
+bool pod_state_says_ready(const struct pod_state *s);
+/* False also for a file of an older agent, which does not name the boot, and for an unknown boot_id. */
+bool pod_state_is_of_boot(const struct pod_state *s, const char *boot_id);
 /* The machine has booted since the file was written: processes started by the hook no longer run. */
 bool pod_state_is_of_earlier_boot(const struct pod_state *s, const char *boot_id);
 /* Indented, with a final newline. */
@@ -96,8 +102,9 @@ void pod_state_write(const struct pod_state *s, struct buf *out);
 /* Writes pod.json if pod is not NULL, then the state file, into the pod's directory, which is created if
  * missing. */
 int state_file_write(const char *pod_dir, struct str state, const struct object *pod, struct error *err);
-/* The same for the state only, as a job that takes ownership of the text. NULL when out of memory. */
-struct job *state_file_job(const char *pod_dir, char *state_take);
+/* The same for the state only, as a job that takes ownership of the text. may_remove: when it cannot be
+ * written, the old file is removed instead, which also works on a full disk. NULL when out of memory. */
+struct job *state_file_job(const char *pod_dir, char *state_take, bool may_remove);
 /* Reads both files. The job's result is that of pod.json. For its done callback: the pod, owned by the
  * caller, and the text of the state file, "" when it is missing, or NULL and the reason when it is
  * unreadable. */

@@ -86,6 +86,7 @@ static void *daemon_start(struct sim_process *p, void *ctx)
     d->settings = o->settings;
     (void)snprintf(d->identity, sizeof d->identity, "%s_%016" PRIx64, o->host, p->seed);
     sim_must(daemon_settings_check(o->program, &d->settings, &err), &err);
+    components_begin(&d->settings);
     d->metrics = metrics_new((struct hash_seed){ p->seed, 1 });
     if (!d->metrics)
         abort();

@@ -6,6 +6,7 @@
  * every pod runs, and deleted pods leave no mount, no directory, no loop device and no running pod. */
 #include "sim/node_drivers.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,7 @@ struct node_scenario {
     struct scenario_node nodes[NODES_MAX];
     unsigned nodes_count;
     bool has_block_disks;
+    uint64_t checked_changes; /* of files and mounts */
     struct node_drivers drivers;
 };
 
@@ -288,11 +290,67 @@ static void node_scenario_work(void *ctx)
         objects_delete(scenario->sim, KIND_POD, name);
 }
 
+/* --- State files --- */
+
+/* Volumes with the contents of objects are excepted: they are unmounted before the agent knows, and mounted
+ * again. */
+static void check_ready_volumes(struct scenario_node *n, const struct json *d, json_ref root, const char *uid)
+{
+    char path[PATH_MAX];
+
+    for (json_ref v = json_first(d, json_get(d, root, "volumes")); v; v = json_next(d, v)) {
+        (void)snprintf(path, sizeof path, "%.*s", STR_ARG(json_get_text(d, v, "path")));
+        if (must_be_mounted(path) && !is_object_volume(path) && !machine_has_mount(n->machine, path))
+            sim_fail(n->scenario->sim, "%s: state file of pod %s is ready, but %s is not mounted", n->name,
+                     uid, path);
+    }
+}
+
+static void check_state_file(struct scenario_node *n, const char *uid, const struct file_node *file)
+{
+    struct sim *s = n->scenario->sim;
+    char boot_id[64];
+    struct json d;
+    json_ref root;
+    struct error ignored; /* an unreadable file is not ready */
+
+    json_init(&d, TREE_FILE_BYTES_MAX);
+    if (json_parse(&d, buf_str(&file->data), &root, &ignored) == 0 &&
+        json_type(&d, json_get(&d, root, "ready")) == JSON_TRUE) {
+        (void)snprintf(boot_id, sizeof boot_id, "%s-%" PRIu64, n->name, n->machine->boots);
+        if (json_is_string(&d, json_get(&d, root, "bootID"), boot_id))
+            check_ready_volumes(n, &d, root, uid);
+        else if (n->process->state)
+            sim_fail(s, "%s: state file of pod %s is ready since an earlier boot", n->name, uid);
+    }
+    json_done(&d);
+}
+
+static void check_state_files(struct scenario_node *n)
+{
+    struct machine_place dir;
+    const struct tree_entry *e;
+
+    if (machine_find(n->machine, AT_FDCWD, AGENT_ROOT "/pods", 0, &dir, NULL) != 0)
+        return;
+    TAILQ_FOREACH(e, &dir.node->entries, link) {
+        const struct file_node *file = tree_find(e->node, "berth.json");
+
+        if (file)
+            check_state_file(n, e->name, file);
+    }
+}
+
 static void node_scenario_check(void *ctx)
 {
     struct node_scenario *scenario = ctx;
 
     node_drivers_check(&scenario->drivers);
+    if (tree_changes() == scenario->checked_changes)
+        return;
+    scenario->checked_changes = tree_changes();
+    for (unsigned i = 0; i < scenario->nodes_count; i++)
+        check_state_files(&scenario->nodes[i]);
 }
 
 /* --- Begin and end --- */

@@ -134,7 +134,6 @@ FOR_TESTS = {
     "explanation_looks": "shows what one slice of an explanation has cost",
     "field_selector_format": "writes what was parsed: tests and a fuzz target compare the two",
     "http_strangers": "shows how many connections count against the limit",
-    "io_replace_file_at": "the part of io_replace_file() that is tested against a descriptor",
     "kind_by_plural": "finds a kind as paths name it, for tables of tests",
     "list_write": "writes lists as a server sends them, for tests of those who read them",
     "lists_cut_count": "shows that a list was cut, which nothing else does",

@@ -150,6 +150,7 @@ TEST(pods_without_a_hook_get_ready)
                    "  },\n"
                    "  \"ready\": true,\n"
                    "  \"hook\": \"none\",\n"
+                   "  \"bootID\": \"boot-0\",\n"
                    "  \"volumes\": [\n"
                    "    {\n"
                    "      \"name\": \"data\",\n"
@@ -911,6 +912,230 @@ TEST(volumes_lost_while_a_pod_is_prepared)
     toy_rest(&w);
     ASSERT_STR("setup default/p\n", calls());
     toy_finish(&w);
+}
+
+/* --- Ready in the state file: only while everything is mounted --- */
+
+#define READY "\"ready\": true"
+#define UNREADY "\"ready\": false"
+
+static struct node_mount *lose_volume(struct parts *w, struct node_pod *p)
+{
+    struct node_mount *m = TAILQ_FIRST(&p->mounts);
+
+    m->state = MOUNT_UNCERTAIN;
+    p->life.has_lost_mount = true;
+    pod_life_sync(p);
+    parts_rest(w);
+    while (p->life.job) {
+        pool_drain(toy.pool);
+        parts_rest(w);
+    }
+    return m;
+}
+
+static void bring_back(struct parts *w, struct node_mount *m)
+{
+    m->state = MOUNT_DONE;
+    pod_life_sync(m->pod);
+    toy_rest(w);
+}
+
+/* Also without a hook, and however the pod ends. */
+TEST(state_files_are_not_ready_before_anything_is_unmounted)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct parts w;
+        char uid[64];
+
+        toy_begin(&w);
+        if (i % 2) {
+            put_hook();
+            toy_restart(&w);
+        }
+        make_pod(&w, POD("p", DATA));
+        (void)snprintf(uid, sizeof uid, "%s", uid_of(&w, PATH("p")));
+        ASSERT_HAS(text_of(toy_path(uid, "berth.json")), READY);
+        toy.are_held = true;
+        if (i < 2)
+            ASSERT_SENT(&w.served, 200, "DELETE", PATH("p"), NULL);
+        else
+            ASSERT_SENT(&w.served, 200, "MERGE", PATH("p") "/status", "{'status':{'phase':'Failed'}}");
+        toy_rest(&w);
+        assert_true(agent_pod(toy.agent, uid)->life.is_over);
+        ASSERT_HAS(text_of(toy_path(uid, "berth.json")), UNREADY);
+        toy_finish(&w);
+    }
+}
+
+/* In the file from the first moment of the teardown on, also while the hook fails or a container runs. */
+TEST(state_files_are_not_ready_during_a_teardown)
+{
+    struct parts w;
+    char uid[64];
+
+    begin_with_hook(&w);
+    make_pod(&w, POD("p", DATA));
+    (void)snprintf(uid, sizeof uid, "%s", uid_of(&w, PATH("p")));
+    put_file(in_dir(toy.dir, "fail-teardown"), "");
+    ASSERT_SENT(&w.served, 200, "DELETE", PATH("p"), NULL);
+    toy_rest(&w);
+    assert_false(agent_pod(toy.agent, uid)->life.is_over);
+    ASSERT_HAS(text_of(toy_path(uid, "berth.json")), UNREADY ",\n  \"hook\": \"setUp\"");
+    toy_finish(&w);
+}
+
+/* The pod is deleted while a worker writes that it is ready. */
+TEST(state_files_of_pods_that_end_while_they_are_prepared)
+{
+    struct parts w;
+    struct node_pod *p;
+
+    toy_begin(&w);
+    toy.are_held = true;
+    ASSERT_SENT(&w.served, 201, "POST", PODS, POD("p", DATA));
+    parts_rest(&w);
+    p = toy_pod(&w, "p");
+    ASSERT_INT(POD_STAGE_PREPARE, p->life.stage);
+    ASSERT_SENT(&w.served, 200, "DELETE", PATH("p"), NULL);
+    parts_rest(&w);
+    ASSERT_INT(POD_STAGE_TEARDOWN, p->life.stage);
+    toy_rest(&w); /* the worker has not heard of it */
+    assert_true(p->life.is_over);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), UNREADY);
+    toy_finish(&w);
+}
+
+/* A mount goes while the hook runs: the file says so at once. The hook ends well: the pod is prepared again,
+ * and the hook is not called again. */
+TEST(mounts_lost_during_a_setup)
+{
+    struct parts w;
+    struct node_mount *m;
+    struct node_pod *p;
+
+    begin_with_hook(&w);
+    sh("sed -i 's/while :;/while [ -e wait-$1 ];/' '%s/hook'", toy.dir->path);
+    put_file(in_dir(toy.dir, "wait-setup"), "");
+    ASSERT_SENT(&w.served, 201, "POST", PODS, POD("p", DATA));
+    await_file(&w, in_dir(toy.dir, "pid"));
+    p = toy_pod(&w, "p");
+    ASSERT_INT(POD_STAGE_SETUP, p->life.stage);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), READY);
+    m = lose_volume(&w, p);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), UNREADY ",\n  \"hook\": \"settingUp\"");
+    assert_int_equal(unlink(in_dir(toy.dir, "wait-setup")), 0);
+    toy_rest(&w);
+    ASSERT_INT(POD_STAGE_VOLUMES, p->life.stage);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), UNREADY ",\n  \"hook\": \"setUp\"");
+    bring_back(&w, m);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), READY ",\n  \"hook\": \"setUp\"");
+    ASSERT_CONDITION(&w, PATH("p"), "True", "VolumesReady");
+    ASSERT_STR("setup default/p\n", calls());
+    toy_finish(&w);
+}
+
+/* A mount goes while the next try of a hook is awaited: that comes when everything is mounted. */
+TEST(hooks_are_not_tried_again_without_mounts)
+{
+    struct parts w;
+    struct node_mount *m;
+    struct node_pod *p;
+
+    begin_with_hook(&w);
+    put_file(in_dir(toy.dir, "fail-setup"), "");
+    make_pod(&w, POD("p", DATA));
+    p = toy_pod(&w, "p");
+    m = lose_volume(&w, p);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), UNREADY);
+    toy_pass(&w, 30);
+    ASSERT_STR("setup default/p\n", calls());
+    ASSERT_CONDITION(&w, PATH("p"), "False", "WaitingForVolumes");
+    assert_int_equal(unlink(in_dir(toy.dir, "fail-setup")), 0);
+    bring_back(&w, m);
+    ASSERT_STR("setup default/p\nsetup default/p\n", calls());
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), READY);
+    toy_finish(&w);
+}
+
+/* The directory where the file must go makes every write fail; the file itself is what readers have. */
+static void block_writes(const char *uid)
+{
+    sh("mv '%s' '%s/kept' && mkdir '%s'", toy_path(uid, "berth.json"), toy.dir->path,
+       toy_path(uid, "berth.json"));
+}
+
+static void allow_writes(const char *uid)
+{
+    sh("rmdir '%s' && mv '%s/kept' '%s'", toy_path(uid, "berth.json"), toy.dir->path,
+       toy_path(uid, "berth.json"));
+}
+
+TEST(lost_mounts_are_recorded_as_soon_as_the_disk_allows)
+{
+    struct parts w;
+    struct node_pod *p;
+
+    toy_begin(&w);
+    make_pod(&w, POD("p", DATA));
+    p = toy_pod(&w, "p");
+    block_writes(p->uid);
+    (void)lose_volume(&w, p);
+    toy_pass(&w, 60);
+    assert_true(p->life.says_ready);
+    allow_writes(p->uid);
+    toy_pass(&w, 70);
+    ASSERT_HAS(text_of(toy_path(p->uid, "berth.json")), UNREADY);
+    toy_finish(&w);
+}
+
+/* At the end of a pod its file is removed when it cannot be written: a full disk does not keep pods. */
+TEST(state_files_that_cannot_be_written_are_removed)
+{
+    struct parts w;
+    char uid[64];
+
+    begin_with_hook(&w);
+    make_pod(&w, POD("p", DATA));
+    (void)snprintf(uid, sizeof uid, "%s", uid_of(&w, PATH("p")));
+    block_writes(uid);
+    toy.are_held = true;
+    ASSERT_SENT(&w.served, 200, "DELETE", PATH("p"), NULL);
+    toy_rest(&w);
+    ASSERT_STR("setup default/p\nteardown default/p\n", calls()); /* with the file in its place */
+    assert_false(agent_pod(toy.agent, uid)->life.is_over);
+    toy_pass(&w, 20);
+    assert_true(agent_pod(toy.agent, uid)->life.is_over);
+    assert_false(exists(toy_path(uid, "berth.json")));
+    toy_finish(&w);
+}
+
+/* A file of another boot, or of an agent that did not name it, that was not changed at the start. */
+TEST(old_state_files_do_not_stay_ready)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct parts w;
+        char uid[64];
+
+        toy_begin(&w);
+        make_pod(&w, POD("p", DATA));
+        (void)snprintf(uid, sizeof uid, "%s", uid_of(&w, PATH("p")));
+        process_kill(&w);
+        if (i == 0)
+            toy.boots++;
+        else
+            sh("sed -i /bootID/d '%s'", toy_path(uid, "berth.json"));
+        toy.are_late = true;
+        process_start(&w);
+        toy_rest(&w);
+        ASSERT_HAS(text_of(toy_path(uid, "berth.json")), UNREADY);
+        toy_bring_all(toy_pod(&w, "p"));
+        toy_rest(&w);
+        ASSERT_HAS(text_of(toy_path(uid, "berth.json")), READY);
+        ASSERT_HAS(text_of(toy_path(uid, "berth.json")),
+                   i == 0 ? "\"bootID\": \"boot-1\"" : "\"bootID\": \"boot-0\"");
+        toy_finish(&w);
+    }
 }
 
 /* What the hook had started is gone with the machine: it is called again, once; a pod that is gone is torn

@@ -25,20 +25,24 @@ static bool is_mount(const char *path)
     return state == HOST_PATH_MOUNTED;
 }
 
+static bool file_says_ready(const char *uid)
+{
+    char line[64] = "no line";
+    FILE *f = fopen(pod_file(uid, "berth.json"), "re");
+
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) && !strstr(line, "\"ready\""))
+        ;
+    (void)fclose(f);
+    return strstr(line, "\"ready\": true");
+}
+
 /* "True" or "False REASON", in the condition; and the state file says the same. */
 static const char *readiness(const char *uid)
 {
     static char text[128];
-    char line[64];
-    bool is_ready;
-    FILE *f = fopen(pod_file(uid, "berth.json"), "re");
+    bool is_ready = file_says_ready(uid);
 
-    assert_non_null(f);
-    (void)snprintf(line, sizeof line, "no line");
-    while (fgets(line, sizeof line, f) && !strstr(line, "\"ready\""))
-        ;
-    (void)fclose(f);
-    is_ready = strstr(line, "\"ready\": true");
     ASSERT_SENT(&bench.w.served, 200, "GET", PODS "/p", NULL);
     (void)snprintf(text, sizeof text, "%s", got(&bench.w.served, "status/conditions/0/status"));
     assert_int_equal(is_ready, strcmp(text, "True") == 0);
@@ -109,6 +113,24 @@ TEST(short_loss_is_told)
     ASSERT_CALLS("set-up d p\n");
     ASSERT_STR("True", readiness(uid));
     ASSERT_INT(2, tellings());
+    bench_close();
+}
+
+/* While no agent runs, and the next one cannot mount it: its start has not changed the file. */
+TEST(mount_lost_before_a_restart)
+{
+    char uid[64];
+
+    skip_without_private_mounts();
+    mount_one(false, V_MOUNT, uid);
+    process_kill(&bench.w);
+    sh("umount '%s'", pod_file(uid, "volumes/test.io~disk/d"));
+    disk_fails("set-up", 3, ERR_IO, "not now");
+    process_start(&bench.w);
+    pass(0);
+    assert_false(file_says_ready(uid));
+    pass(30);
+    ASSERT_STR("True", readiness(uid));
     bench_close();
 }
 
