@@ -90,6 +90,15 @@ int block_link(const char *device, const char *path, struct error *err)
     return 0;
 }
 
+int block_link_first(const char *device, const char *path, struct error *err)
+{
+    struct stat st;
+
+    if (sys_lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+        return 0;
+    return block_link(device, path, err); /* refuses everything else that is there */
+}
+
 int block_unlink(const char *path, struct error *err)
 {
     struct stat st;

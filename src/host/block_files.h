@@ -14,6 +14,8 @@ int block_unbind(const struct host_tools *t, const char *path, struct error *err
 /* Makes `path` a link to the device, replacing any link; ERR_EXISTS for anything else there. The directory is
  * created if it is missing. */
 int block_link(const char *device, const char *path, struct error *err);
+/* The same where there is no link yet: an existing one stays, wherever it leads. */
+int block_link_first(const char *device, const char *path, struct error *err);
 /* Removes a link, and only a link; a missing one is not an error. */
 int block_unlink(const char *path, struct error *err);
 

@@ -708,6 +708,65 @@ TEST(block_volume_is_mapped_and_unmapped)
     csi_close();
 }
 
+static void put_block_pod(char uid[64])
+{
+    char device[32];
+
+    csi_open("'attachRequired':false");
+    loop_device_new(bench.d, "disk", 1 << 20, device);
+    sh("mkdir -p '%s/volumes' && ln -sfn '%s' '%s/volumes/vol-c'", driver.state, device, driver.state);
+    put_csi("", RWO, ",'volumeMode':'Block'");
+    put_pod("p", "{'name':'v','persistentVolumeClaim':{'claimName':'c'}}",
+            "'volumeDevices':[{'name':'v','devicePath':'/dev/x'}]", uid);
+}
+
+static void pod_vanishes_from_a_busy_driver(const char *uid)
+{
+    pod_vanishes(uid);
+    driver_set(&driver, "fail-NodeUnpublishVolume", "10 an operation is pending");
+}
+
+/* A driver may be publishing for an agent that is gone, when nothing is bound yet: it unstages after that. */
+TEST(block_volume_that_may_be_published_is_unpublished_after_a_restart)
+{
+    char uid[64];
+
+    put_block_pod(uid);
+    driver_set(&driver, "fail-NodePublishVolume", "4 slow");
+    pass(2);
+    ASSERT_INT(MOUNT_UNCERTAIN, state_of(uid));
+    restart_after(pod_vanishes_from_a_busy_driver, uid);
+    pass(5);
+    assert_true(driver_has(&driver, "staged", "vol-c"));
+    driver_unset(&driver, "fail-NodeUnpublishVolume");
+    PASS_UNTIL(!driver_has(&driver, "staged", "vol-c"));
+    assert_true(driver_has(&driver, "log", "NodeUnpublishVolume vol-c 0"));
+    csi_close();
+}
+
+/* Published, and not bound for another reason; then the driver refuses to do so again. */
+TEST(block_volume_that_was_published_is_unpublished_after_a_refusal)
+{
+    char uid[64];
+
+    put_block_pod(uid);
+    sh("mkdir -p '%s/plugins/kubernetes.io/csi/volumeDevices/c' && "
+       "touch '%s/plugins/kubernetes.io/csi/volumeDevices/c/dev'",
+       bench.root, bench.root);
+    pass(1);
+    assert_true(driver_has(&driver, "log", "NodePublishVolume vol-c 0"));
+    ASSERT_INT(MOUNT_UNCERTAIN, state_of(uid));
+    driver_set(&driver, "fail-NodePublishVolume", "3 nonsense");
+    pass(5);
+    ASSERT_INT(MOUNT_UNCERTAIN, state_of(uid));
+    sh("rm '%s/plugins/kubernetes.io/csi/volumeDevices/c/dev'", bench.root);
+    delete_pod();
+    PASS_UNTIL(!driver_has(&driver, "staged", "vol-c"));
+    assert_true(driver_has(&driver, "log", "NodeUnpublishVolume vol-c 0"));
+    assert_false(driver_has(&driver, "published", "vol-c"));
+    csi_close();
+}
+
 /* A raw volume whose staging or publishing fails is told of under its own reason, and comes later. */
 TEST(block_volume_that_fails_comes_later)
 {

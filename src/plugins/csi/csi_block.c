@@ -91,12 +91,28 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
     return r;
 }
 
+/* The directory in which the driver publishes, and the pod's link, which leads to the device only after that:
+ * by the link an agent that is restarted during the call knows that the driver may have published for the
+ * pod. */
+static int expect_device(const struct volume_env *env, const struct block_request *q, const char *target,
+                         struct error *err)
+{
+    struct block_paths paths;
+    char dir[PATH_MAX];
+    int r = csi_block_paths(/* self= */ NULL, env->root, spec_name(&q->spec), q->pod->obj.uid, &paths, err);
+
+    csi_parent(target, dir);
+    if (r == 0)
+        r = host_make_path(dir, CSI_DIR_MODE, err);
+    return r < 0 ? r : block_link_first(target, paths.pod_link, err);
+}
+
 /* Drivers that do not stage get the staging path too. */
 static int csi_block_publish(const struct volume_plugin *self, const struct volume_env *env,
                              const struct block_request *q, char ret[PATH_MAX], struct error *err)
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
-    char staged[PATH_MAX], target[PATH_MAX], dir[PATH_MAX];
+    char staged[PATH_MAX], target[PATH_MAX];
     struct csi_publish x = { .spec = &q->spec,
                              .pod = q->pod,
                              .csi = q->csi,
@@ -119,10 +135,8 @@ static int csi_block_publish(const struct volume_plugin *self, const struct volu
         r = devices_path(env->root, "publish", spec_name(&q->spec), q->pod->obj.uid, target, err);
     if (r == 0)
         r = write_data(env, &q->spec, err);
-    if (r == 0) {
-        csi_parent(target, dir);
-        r = host_make_path(dir, CSI_DIR_MODE, err);
-    }
+    if (r == 0)
+        r = expect_device(env, q, target, err);
     if (r == 0)
         r = csi_call(&c, CSI_NODE_PUBLISH, &m.base, NULL, err);
     if (r == 0)
