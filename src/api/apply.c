@@ -1,3 +1,8 @@
+/* Server-side apply: conflict detection, the order of the steps, and what kubectl is allowed to change.
+ * Merging and pruning are in apply_body.c, ownership in managed_fields.c.
+ *
+ * All trees of an apply are in one JSON document; the live object and the applied body are not modified. At
+ * most APPLY_CAUSES_MAX conflicts are listed, so that a response stays small. */
 #include "api/apply.h"
 
 #include <stdlib.h>
@@ -8,12 +13,12 @@
 #include "api/quote.h"
 #include "base/cleanup.h"
 
-/* The manager that kubectl applies as, unless it is told another name. */
+/* The default field manager of kubectl apply. */
 #define MANAGER_KUBECTL "kubectl"
-/* All annotations together; past this the copy of what was applied is left out. */
+/* Limit of all annotations together; beyond it the copy of the applied body is not stored. */
 #define ANNOTATIONS_BYTES_MAX ((size_t)262144)
 
-/* One apply. */
+/* The state of one apply. */
 struct apply {
     struct json *d;
     const struct managed_write *w;
@@ -22,10 +27,10 @@ struct apply {
     json_ref live;
     json_ref applied;
     json_ref merged;
-    json_ref named;   /* what the body names; 0: nothing */
-    json_ref set;     /* what the apply changes */
-    json_ref gone;    /* what it removes */
-    json_ref allowed; /* what kubectl may change although others own it */
+    json_ref named;   /* fields in the body; 0: none */
+    json_ref set;     /* fields that the apply changes */
+    json_ref gone;    /* fields that it removes */
+    json_ref allowed; /* fields that kubectl may change although other managers own them */
     struct managed_entry *own;
 };
 
@@ -38,7 +43,7 @@ void apply_conflicts_done_p(struct apply_conflicts *c)
     arena_done(&c->arena);
 }
 
-/* The entry that conflicts are listed of. */
+/* State while the conflicts with one entry are listed. */
 struct conflict_list {
     struct apply_conflicts *c;
     char who[2 * MANAGER_BYTES_MAX * 4]; /* `"m"`, `"m" using v1` */
@@ -47,7 +52,7 @@ struct conflict_list {
     int r;
 };
 
-/* Of managers that write without applying, the version that they write with is named too. */
+/* For managers that use Update instead of Apply, the API version is named too. */
 static void conflict_who(const struct managed_entry *e, char *ret, size_t size)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(size - 1);
@@ -78,7 +83,7 @@ static void conflict_add(void *ctx, struct str path)
     buf_addf(&l->lines, "\n- %.*s", STR_ARG(path));
 }
 
-/* Adds what one entry's manager would lose. */
+/* Adds the fields that one entry's manager would lose. */
 static int conflict_entry(struct apply *a, const struct managed_entry *e, struct apply_conflicts *c,
                           uint32_t *total, struct buf *text)
 {
@@ -102,7 +107,7 @@ static int by_manager(const void *a, const void *b)
     return str_cmp((*left)->manager, (*right)->manager);
 }
 
-/* Lists what other managers own of what changes. Returns how much that is. */
+/* Lists the changed fields that other managers own, and counts them. */
 static int apply_find_conflicts(struct apply *a, struct apply_conflicts *c, uint32_t *ret_total,
                                 struct error *err)
 {
@@ -129,7 +134,7 @@ static int apply_find_conflicts(struct apply *a, struct apply_conflicts *c, uint
                  c->causes.items[0].field);
     else
         buf_addf(&c->message, "Apply failed with %u conflicts: %s", *ret_total, buf_cstr(&text));
-    if (c->message.failed) { /* too long to tell: the causes have the most of it */
+    if (c->message.failed) { /* too long for a message: the causes contain most of it */
         buf_clear(&c->message);
         buf_addf(&c->message, "Apply failed with %u conflicts", *ret_total);
     }
@@ -138,8 +143,8 @@ static int apply_find_conflicts(struct apply *a, struct apply_conflicts *c, uint
 
 /* --- kubectl --- */
 
-/* What the body that kubectl applied last in its client-side way still has in common with the object. A copy
- * that cannot be read allows nothing. */
+/* Allows the fields of the body that kubectl last applied client-side, if they still have the same value. A
+ * copy that cannot be parsed allows nothing. */
 static int apply_allow_kubectl(struct apply *a, struct error *err)
 {
     struct error ignored;
@@ -165,8 +170,8 @@ static int apply_allow_kubectl(struct apply *a, struct error *err)
     return json_check(a->d, err);
 }
 
-/* Where the object has kubectl's copy of what was applied, kubectl's client-side apply will look there next
- * time: the copy follows. */
+/* If the object has kubectl's copy of the applied body, it is updated, because client-side apply will read it
+ * next time. */
 static int apply_renew_copy(struct apply *a, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(a->d->bytes_max);
@@ -193,7 +198,8 @@ static int apply_renew_copy(struct apply *a, struct error *err)
 
 /* --- Applying --- */
 
-/* Everything that somebody owns, with what the body names in place of what it named before. */
+/* The fields that any manager owns, with the fields of the body in place of those the manager applied before.
+ */
 static json_ref apply_owned(struct apply *a)
 {
     json_ref all = json_new_object(a->d);
@@ -205,7 +211,7 @@ static json_ref apply_owned(struct apply *a)
     return all;
 }
 
-/* The object as the body wants it, and what that changes. */
+/* Computes the merged object and its differences to the live one. */
 static int apply_change(struct apply *a, struct error *err)
 {
     struct json *d = a->d;
@@ -228,7 +234,7 @@ static int apply_change(struct apply *a, struct error *err)
     return r < 0 ? r : owned_diff(d, &a->scope, a->live, a->merged, &a->set, &a->gone, err);
 }
 
-/* The manager owns what the body names, and nothing else. */
+/* Makes the manager own exactly the fields in the body. */
 static int apply_own(struct apply *a, struct error *err)
 {
     managed_lose(&a->managed, a->own, a->set, a->gone);

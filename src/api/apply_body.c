@@ -20,7 +20,7 @@ static void merge_objects(struct json *d, struct owned_type t, json_ref target, 
         struct str key = json_key(d, v);
         const struct owned_part *old = owned_parts_find(&parts, key);
         const struct field *field;
-        json_unlink(d, v); /* the first one: no search */
+        json_unlink(d, v); /* it is the first member: no search */
         if (old)
             merge_value(d, owned_member_type(t, key, &field), old->v, v, depth + 1);
         else
@@ -33,11 +33,12 @@ static void merge_objects(struct json *d, struct owned_type t, json_ref target, 
 
 struct list_item {
     json_ref v;
-    json_ref other; /* of the body: the object's item of the same name, 0: there is none */
-    uint32_t rank;  /* of the object: where the body has it */
+    json_ref other; /* for an item of the body: the object's item of the same name; 0: none */
+    uint32_t rank;  /* for an item of the object: its position in the body */
 };
 
-/* Links each item of either list to its like in the other. Items without a name have none. */
+/* Links each item of either list to the item with the same name in the other. Items without a name have none.
+ */
 static void list_match(const struct owned_parts *olds, const struct owned_parts *news, struct list_item *old,
                        struct list_item *new)
 {
@@ -62,8 +63,8 @@ static struct list_item *list_items(const struct json *d, json_ref list)
     return items;
 }
 
-/* Puts the items of both into the empty target: those of the body in its order, and the object's own in front
- * of the one they stood in front of. */
+/* Fills the empty target with the items of both lists: those of the body in their order, and the object's own
+ * items before the item that they preceded in the object. */
 static void list_weave(struct json *d, struct owned_type t, json_ref target, const struct list_item *old,
                        uint32_t olds, const struct list_item *new, uint32_t news, unsigned depth)
 {
@@ -71,11 +72,11 @@ static void list_weave(struct json *d, struct owned_type t, json_ref target, con
 
     while (i < olds || j < news) {
         while (shared < news && (shared < j || !new[shared].other))
-            shared++; /* the next item of the body that the object has too */
+            shared++; /* the next item of the body that is also in the object */
         if (i < olds && old[i].rank == RANK_NONE) {
             json_link(d, target, old[i++].v);
         } else if (i < olds && old[i].rank != shared) {
-            i++; /* comes where the body has it */
+            i++; /* placed where the body has it */
         } else {
             if (new[j].other)
                 merge_value(d, owned_item_type(t), new[j].other, new[j].v, depth + 1);
@@ -140,13 +141,13 @@ struct prune {
     const struct owned_scope *scope;
 };
 
-/* True when the place is in the set, or is a struct's field with something below it that is. */
+/* True if the place is in the set, or is a field of a struct with a place below it in the set. */
 static bool prune_has(const struct json *d, json_ref place, struct owned_type t)
 {
     return place && (owned_has_self(d, place) || t.shape == OWNED_STRUCT);
 }
 
-/* Goes forward among path elements to the part's own; 0 when there is none. */
+/* Advances in the path elements to the one of the part; 0: none. */
 static json_ref prune_seek(const struct json *d, json_ref *at, struct owned_type t,
                            const struct owned_part *part)
 {
@@ -168,7 +169,7 @@ static struct owned_type part_type(struct owned_type t, const struct owned_part 
 static void prune_value(struct prune *p, struct owned_type t, json_ref v, json_ref last, json_ref managed,
                         unsigned depth, bool in_metadata);
 
-/* What is left of the part: true when it stays. */
+/* Prunes inside the part; true if the part stays. */
 static bool prune_part(struct prune *p, struct owned_type t, const struct owned_part *part, json_ref last,
                        json_ref managed, unsigned depth)
 {

@@ -1,16 +1,15 @@
-/* Fields of an applied body that the kind's schema does not have.
+/* Finds fields of an applied body that the kind's schema does not declare.
  *
- * Other writes drop such fields and say so. An apply that names one fails: who wants to own a field that does
- * not exist has made a mistake. Costs a pass over the body; recursion is as deep as the schema, which is no
- * deeper than a pod. */
+ * Other writes drop such fields with a warning. An apply fails, because a manager cannot own a field that
+ * does not exist. Costs one pass over the body; recursion is as deep as the schema. */
 #include "api/apply.h"
 
 #include "api/owned_shape.h"
 
-/* More are counted and not listed. */
+/* Further fields are only counted. */
 #define UNDECLARED_LISTED_MAX 100
 
-/* The way to a value: a member of what is above, or an item of the list that is above. */
+/* One step of the path to a value: a member of the parent object, or an item of the parent list. */
 struct apply_step {
     const struct apply_step *up;
     json_ref v;
@@ -24,7 +23,7 @@ struct undeclared {
     uint32_t count;
 };
 
-/* `[name="a"]`: items of keyed lists are told apart by their keys, others by their place. */
+/* `[name="a"]`: items of keyed lists are shown by their keys, others by their index. */
 static void item_print(const struct json *d, const struct apply_step *s, struct buf *out)
 {
     struct str keys = { NULL, 0 };
@@ -69,7 +68,7 @@ static void undeclared_add(struct undeclared *u, const struct apply_step *s)
 static void walk_members(struct undeclared *u, const struct apply_step *up, const struct schema *s,
                          json_ref v);
 
-/* v is the value of a field, or of an item of it, and of that type. */
+/* v is the value of a field or an item of it, and has that type. */
 static void walk_value(struct undeclared *u, const struct apply_step *at, const struct field *f,
                        enum field_type type)
 {
@@ -86,7 +85,7 @@ static void walk_value(struct undeclared *u, const struct apply_step *at, const 
     }
 }
 
-/* What is no object is left to those who check types. */
+/* Values that are not objects are checked elsewhere. */
 static void walk_members(struct undeclared *u, const struct apply_step *up, const struct schema *s,
                          json_ref v)
 {

@@ -1,3 +1,5 @@
+/* The VolumeAttachment kind: schema, defaults, validation and decoding. The spec is immutable, and a create
+ * resets the status. An inline source is validated like the spec of a PersistentVolume. */
 #include "api/attachment.h"
 
 #include "api/meta.h"
@@ -56,7 +58,7 @@ static void attachment_set_defaults(struct json *d, json_ref object)
 static void attachment_prepare_create(struct json *d, json_ref object, struct timestamp now)
 {
     (void)now;
-    (void)json_remove(d, object, "status"); /* the canonical form brings an empty one back */
+    (void)json_remove(d, object, "status"); /* the canonical form has an empty status */
 }
 
 /* --- Rules --- */

@@ -1,3 +1,5 @@
+/* The VolumeAttributesClass kind: schema, validation and decoding. Driver and parameters are immutable; the
+ * parameters follow the rules of StorageClass. */
 #include "api/attributes_class.h"
 
 #include "api/class.h"

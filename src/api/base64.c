@@ -1,3 +1,5 @@
+/* Base64 in the standard and the URL alphabet. Decoding accepts and rejects the same texts as Go's decoder
+ * and reports the same offsets in errors. One pass; a failed decode leaves the output buffer as it was. */
 #include "api/base64.h"
 
 #include <stdbool.h>
@@ -35,9 +37,9 @@ static size_t base64_skip_line_ends(struct str text, size_t at)
     return at;
 }
 
-/* What may follow the digits of an unfinished group: padding that completes it, line ends, nothing more. The
- * offsets are those that Go's decoder names; a group cut short is blamed on where it would start without line
- * ends. */
+/* Checks what follows the digits of an incomplete group: padding that completes it, and line ends. The
+ * offsets in errors are those of Go's decoder: for a truncated group, where it would start without line ends.
+ */
 static int base64_check_tail(struct str text, size_t at, unsigned digits, struct error *err)
 {
     if (at == text.len)
@@ -55,7 +57,8 @@ static int base64_check_tail(struct str text, size_t at, unsigned digits, struct
     return at == text.len ? 0 : base64_error(at, err);
 }
 
-/* Decodes whole groups; leaves the digits of the last, unfinished one in *group. Returns where it stopped. */
+/* Decodes complete groups; stores the digits of an incomplete last group in *group. Returns the end offset.
+ */
 static size_t base64_decode_groups(struct str text, struct buf *out, uint32_t *group, unsigned *digits)
 {
     size_t i = 0;
@@ -91,7 +94,7 @@ int base64_decode(struct str text, struct buf *out, struct error *err)
             buf_add(out, (const unsigned char[]){ group >> 16 & 0xFF, group >> 8 & 0xFF }, digits - 1);
         r = buf_check(out, "base64 data", err);
     }
-    if (r < 0 && out->data) { /* the groups decoded before the error was seen */
+    if (r < 0 && out->data) { /* remove the groups that were decoded before the error */
         out->len = before;
         out->data[before] = '\0';
     }
@@ -117,7 +120,7 @@ void base64_encode(struct str bytes, struct buf *out)
     }
 }
 
-/* The digits of the other alphabet, and padding to a whole group. */
+/* Converts to the standard alphabet and adds the padding. */
 static int base64url_to_standard(struct str text, struct buf *out, struct error *err)
 {
     for (size_t i = 0; i < text.len; i++) {

@@ -1,5 +1,5 @@
-/* Standard base64 with padding, as Kubernetes writes byte fields; and the form without padding that is safe
- * in URLs, as tokens have it. */
+/* Standard base64 with padding, which Kubernetes uses for byte fields, and the URL-safe form without padding,
+ * which tokens use. */
 #ifndef BERTH_API_BASE64_H
 #define BERTH_API_BASE64_H
 
@@ -7,12 +7,11 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/* Appends the bytes; line ends inside the text are passed over, anything else foreign is refused with its
- * offset. */
+/* Appends the bytes. Line ends are ignored; any other foreign character is an error with its offset. */
 int base64_decode(struct str text, struct buf *out, struct error *err);
 void base64_encode(struct str bytes, struct buf *out);
 
-/* Neither padding nor line ends are let in. */
+/* Neither padding nor line ends are accepted. */
 int base64url_decode(struct str text, struct buf *out, struct error *err);
 void base64url_encode(struct str bytes, struct buf *out);
 

@@ -1,3 +1,8 @@
+/* The PersistentVolumeClaim kind: schema, defaults, validation and decoding.
+ *
+ * Writes to the object keep the stored status, and writes to the status keep the stored spec. After creation
+ * only the requested size and the attributes class of a bound claim may change, and an unset class or volume
+ * name may be set. */
 #include "api/claim.h"
 
 #include <assert.h>
@@ -92,7 +97,7 @@ static const struct field claim_fields[] = {
 };
 static const struct schema claim_schema = SCHEMA("PersistentVolumeClaim", claim_fields);
 
-/* --- Defaults, and what the server sees to itself --- */
+/* --- Defaults, and fields that the server sets --- */
 
 void default_claim_spec(struct json *d, json_ref spec)
 {
@@ -111,7 +116,7 @@ static void claim_set_defaults(struct json *d, json_ref object)
     default_text(d, status, "phase", "Pending");
 }
 
-/* dataSource takes claims and snapshots; other things may be named in dataSourceRef alone. */
+/* dataSource allows claims and snapshots; other kinds are only allowed in dataSourceRef. */
 static bool source_is_claim_or_snapshot(const struct json *d, json_ref source)
 {
     struct str group = json_get_text(d, source, "apiGroup"), kind = json_get_text(d, source, "kind");
@@ -120,14 +125,14 @@ static bool source_is_claim_or_snapshot(const struct json *d, json_ref source)
            (str_is(group, "snapshot.storage.k8s.io") && str_is(kind, "VolumeSnapshot"));
 }
 
-/* What the API has always dropped without a word. What an old object holds already stays. */
+/* Drops data sources that the API server ignores. Sources that the old object has are kept. */
 static void claim_drop_sources(struct json *d, json_ref spec, json_ref old)
 {
     bool had_ref = json_get(d, old, "dataSourceRef"), had_source = json_get(d, old, "dataSource");
     json_ref ref = json_get(d, spec, "dataSourceRef"), source = json_get(d, spec, "dataSource");
 
     if (ref && !had_ref && json_get_text(d, ref, "namespace").len) {
-        json_unlink(d, ref); /* sources in other namespaces are not served */
+        json_unlink(d, ref); /* sources in other namespaces are not supported */
         ref = 0;
     }
     if (source && !ref && !had_ref && !had_source && !source_is_claim_or_snapshot(d, source))
@@ -144,8 +149,9 @@ static json_ref source_copy(struct json *d, json_ref source)
     return copy;
 }
 
-/* Fills in the data source that the writer left out from the one that is there. Reads do it too. */
-static void claim_twin_sources(struct json *d, json_ref spec)
+/* Copies the data source that is set to the field that is not: dataSource and dataSourceRef. Also done for
+ * reads. */
+static void claim_copy_source(struct json *d, json_ref spec)
 {
     json_ref source = json_get(d, spec, "dataSource"), ref = json_get(d, spec, "dataSourceRef");
 
@@ -163,10 +169,10 @@ static void claim_prepare_create(struct json *d, json_ref object, struct timesta
     json_set_string(d, status, "phase", "Pending");
     json_set(d, object, "status", status);
     claim_drop_sources(d, spec, /* old= */ 0);
-    claim_twin_sources(d, spec);
+    claim_copy_source(d, spec);
 }
 
-/* Clients that know one of the two data sources alone send it without its twin. */
+/* Clients that know only one of the two data source fields send it without the other. */
 static void claim_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                  struct timestamp now)
 {
@@ -177,7 +183,7 @@ static void claim_prepare_update(struct json *d, json_ref object, json_ref old, 
         return;
     spec = json_ensure_object(d, object, "spec");
     claim_drop_sources(d, spec, json_get(d, old, "spec"));
-    claim_twin_sources(d, spec);
+    claim_copy_source(d, spec);
 }
 
 /* --- Rules --- */
@@ -250,7 +256,7 @@ void validate_claim_spec(struct validation *v, const struct field_path *p, json_
     validate_optional_name(v, p, spec, "volumeAttributesClassName", NAME_CLASS);
 }
 
-/* Names without a prefix, and those under kubernetes.io/, are the API's own: of these a claim has storage. */
+/* Resource names without a prefix or under kubernetes.io/ are reserved; a claim may only have storage. */
 static bool validate_resource_name(struct validation *v, const struct field_path *p, struct str name)
 {
     static const char *const supported[] = { RESOURCE_STORAGE, NULL };
@@ -312,7 +318,7 @@ static void claim_validate(struct validation *v)
 
 /* --- Rules of change --- */
 
-/* A claim may move its class from the old annotation into the spec, once, if it stays the same class. */
+/* A claim may move its class from the old annotation to the spec, once, if the class is the same. */
 static bool class_moved_from_annotation(struct validation *v, json_ref class, json_ref old_class,
                                         json_ref annotation, json_ref old_annotation)
 {
@@ -320,7 +326,7 @@ static bool class_moved_from_annotation(struct validation *v, json_ref class, js
            (!annotation || json_equal(v->d, annotation, old_annotation));
 }
 
-/* Whether spec.storageClassName may be what it has become; refuses a changed annotation on the way. */
+/* True if the change of spec.storageClassName is allowed; also rejects a changed annotation. */
 static bool validate_class_change(struct validation *v, json_ref spec, json_ref old)
 {
     struct field_path meta = path_child(NULL, "metadata"), annotations = path_child(&meta, "annotations"),
@@ -336,11 +342,11 @@ static bool validate_class_change(struct validation *v, json_ref spec, json_ref 
         errors_invalid(v->errors, &at, show_text(v->errors, json_text(v->d, annotation)),
                        "field is immutable");
     if (class && !old_class && (!old_annotation || json_equal(v->d, class, old_annotation)))
-        return true; /* from nothing to something, as when a default class appears */
+        return true; /* setting an unset class is allowed, for example to a new default class */
     return json_equal(v->d, class, old_class);
 }
 
-/* Bound claims may ask for more or less storage; the rest of the resources stays. */
+/* A bound claim may change its storage request; other resources are immutable. */
 static bool resources_may_become(const struct json *d, json_ref old, json_ref now, bool is_bound)
 {
     json_ref requests = json_get(d, now, "requests");
@@ -385,12 +391,12 @@ static void validate_same_spec(struct validation *v, json_ref spec, json_ref old
         errors_forbidden(v->errors, &at, buf_cstr(&detail));
 }
 
-/* Storage never shrinks; a request that has not been met yet may be taken back. */
+/* A request must not be less than the capacity; a larger request that is not fulfilled yet may be reduced. */
 static void validate_shrinking(struct validation *v, const struct field_path *p, json_ref spec, json_ref old)
 {
     struct field_path resources = path_child(p, "resources"), requests = path_child(&resources, "requests"),
                       at = path_child(&requests, RESOURCE_STORAGE);
-    struct quantity now = { 0 }, before = { 0 }, capacity = { 0 }; /* absent counts as nothing */
+    struct quantity now = { 0 }, before = { 0 }, capacity = { 0 }; /* 0 if not set */
 
     (void)resources_storage(v->d, json_path(v->d, spec, "resources", "requests"), &now);
     (void)resources_storage(v->d, json_path(v->d, old, "resources", "requests"), &before);
@@ -399,7 +405,7 @@ static void validate_shrinking(struct validation *v, const struct field_path *p,
         errors_forbidden(v->errors, &at, "field can not be less than status.capacity");
 }
 
-/* An attributes class that is in force can be changed for another, not taken away. */
+/* A current attributes class can be replaced by another but not removed. */
 static void validate_attributes_change(struct validation *v, const struct field_path *p, json_ref spec,
                                        json_ref old)
 {

@@ -1,6 +1,6 @@
-/* PersistentVolumeClaim: storage that somebody asks for, and the volume it was given.
+/* PersistentVolumeClaim: a request for storage, and the volume that is bound to it.
  *
- * The view is 416 bytes without its strings; what few claims have hangs off pointers. */
+ * The view has 416 bytes without its strings; rarely used parts are behind pointers. */
 #ifndef BERTH_API_CLAIM_H
 #define BERTH_API_CLAIM_H
 
@@ -12,16 +12,16 @@
 #include "api/storage.h"
 
 enum claim_phase {
-    CLAIM_PHASE_UNSET, /* none, or one nobody here knows */
+    CLAIM_PHASE_UNSET, /* none, or an unknown one */
     CLAIM_PENDING,
     CLAIM_BOUND,
     CLAIM_LOST,
     CLAIM_PHASE_COUNT,
 };
 
-/* How far the growth of a claim's storage has come: status.allocatedResourceStatuses. */
+/* The state of an expansion: status.allocatedResourceStatuses. */
 enum resize_status {
-    RESIZE_NONE, /* none, or one nobody here knows */
+    RESIZE_NONE, /* none, or an unknown one */
     RESIZE_CONTROLLER_IN_PROGRESS,
     RESIZE_CONTROLLER_INFEASIBLE,
     RESIZE_NODE_PENDING,
@@ -30,42 +30,42 @@ enum resize_status {
     RESIZE_STATUS_COUNT,
 };
 
-/* Types of conditions. */
+/* Condition types. */
 #define CLAIM_RESIZING "Resizing"
 #define CLAIM_FILE_SYSTEM_RESIZE_PENDING "FileSystemResizePending"
 #define CLAIM_CONTROLLER_RESIZE_ERROR "ControllerResizeError"
 #define CLAIM_NODE_RESIZE_ERROR "NodeResizeError"
 #define CLAIM_MODIFY_VOLUME_ERROR "ModifyVolumeError"
 
-/* What the new volume is to be filled from. */
+/* The data source of the new volume. */
 struct claim_source {
     const char *group; /* "" for the core group */
     const char *kind;
     const char *name;
-    const char *ns; /* "" for the claim's own */
+    const char *ns; /* "" for the claim's own namespace */
 };
 
 struct claim {
     struct object obj;
     struct quantity request;   /* of storage */
     struct quantity capacity;  /* of storage, from the status */
-    struct quantity allocated; /* status.allocatedResources: what an expansion under way aims at */
-    const char *class;      /* the one that counts: the beta annotation's, even if empty, else the spec's */
-    const char *spec_class; /* spec.storageClassName; "" for none too */
+    struct quantity allocated; /* status.allocatedResources: target of an expansion in progress */
+    const char *class;         /* effective class: of the beta annotation, even if empty, else of the spec */
+    const char *spec_class;    /* spec.storageClassName; "" also if not set */
     const char *volume_name;
-    const char *attributes_class;          /* asked for; "" for none */
-    const char *current_attributes_class;  /* in force; "" for none */
+    const char *attributes_class;          /* requested; "" for none */
+    const char *current_attributes_class;  /* current; "" for none */
     const char *target_attributes_class;   /* being applied; "" for none */
     const struct label_selector *selector; /* NULL for none */
     const struct claim_source *source;     /* NULL for none */
     struct status_conditions conditions;
-    bool has_class; /* an empty class is a choice, no class is none */
+    bool has_class; /* distinguishes an empty class from no class */
     bool has_attributes_class;
     bool has_request;
     bool has_capacity;
     bool has_allocated;
-    uint8_t modes;        /* ACCESS_*, asked for */
-    uint8_t status_modes; /* ACCESS_*, got */
+    uint8_t modes;        /* ACCESS_*, requested */
+    uint8_t status_modes; /* ACCESS_*, actual */
     uint8_t mode;         /* enum volume_mode */
     uint8_t phase;        /* enum claim_phase */
     uint8_t resize;       /* enum resize_status */
@@ -85,10 +85,10 @@ enum claim_phase claim_phase_parse(struct str name);
 const char *resize_status_name(enum resize_status status);
 enum resize_status resize_status_parse(struct str name);
 
-/* The spec alone: also the core of a pod's volumeClaimTemplate. */
+/* The spec only: also used for a pod's volumeClaimTemplate. */
 extern const struct schema claim_spec_schema;
 void default_claim_spec(struct json *d, json_ref spec);
-/* groups_are_known: the data sources' API groups were let in before and are not judged again. */
+/* groups_are_known: the API groups of the data sources were accepted before and are not validated again. */
 void validate_claim_spec(struct validation *v, const struct field_path *p, json_ref spec,
                          bool groups_are_known);
 

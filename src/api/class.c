@@ -1,3 +1,6 @@
+/* The StorageClass kind: schema, defaults, validation and decoding. Provisioner, parameters, reclaim policy
+ * and binding mode are immutable. The rules for provisioner names and parameters also apply to
+ * VolumeAttributesClass. */
 #include "api/class.h"
 
 #include "api/decode_selector.h"
@@ -50,7 +53,7 @@ void validate_provisioner(struct validation *v, const struct field_path *p, stru
         validate_name(v, p, NAME_QUALIFIED_ANY_CASE, name);
 }
 
-/* Keys once a term, values at least one and each once. */
+/* Each key once per term; at least one value per key, without duplicates. */
 static void validate_topology_term(struct validation *v, const struct field_path *p, json_ref term)
 {
     struct field_path expressions = path_child(p, "matchLabelExpressions");
@@ -71,15 +74,15 @@ static void validate_topology_term(struct validation *v, const struct field_path
 
 static void validate_topologies(struct validation *v, const struct field_path *p, json_ref terms)
 {
-    const uint32_t *twins;
-    uint32_t count = validate_find_duplicates(v, terms, "matchLabelExpressions", &twins), term = 0;
+    const uint32_t *duplicates;
+    uint32_t count = validate_find_duplicates(v, terms, "matchLabelExpressions", &duplicates), term = 0;
 
     for (json_ref t = json_first(v->d, terms); t; t = json_next(v->d, t)) {
         struct field_path at = path_index(p, term++);
         validate_topology_term(v, &at, t);
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct field_path at = path_index(p, twins[i]),
+        struct field_path at = path_index(p, duplicates[i]),
                           expressions = path_child(&at, "matchLabelExpressions");
         errors_duplicate(v->errors, &expressions, show_text(v->errors, STR_LIT("")));
     }

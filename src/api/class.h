@@ -16,7 +16,7 @@ struct storage_class {
     enum reclaim_policy reclaim;
     enum binding_mode binding;
     bool allows_expansion;
-    bool is_default; /* either annotation is exactly "true" */
+    bool is_default; /* one of the annotations is exactly "true" */
     struct texts mount_options;
     struct kvs parameters;
     const struct topology_selector *topologies; /* allowedTopologies; NULL for none */
@@ -24,7 +24,7 @@ struct storage_class {
 
 extern const struct kind_info class_kind;
 
-/* Rules that VolumeAttributesClass shares. */
+/* Also used for VolumeAttributesClass. */
 void validate_provisioner(struct validation *v, const struct field_path *p, struct str name);
 void validate_parameters(struct validation *v, const struct field_path *p, json_ref parameters);
 

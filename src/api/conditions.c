@@ -1,3 +1,5 @@
+/* Decodes status.conditions and finds conditions by type, with linear search: objects have a handful of them.
+ */
 #include "api/conditions.h"
 
 #include <string.h>
@@ -23,7 +25,7 @@ struct status_conditions decode_conditions(struct decoder *dec, json_ref object,
         c->observed_generation = decode_int(dec, m, "observedGeneration", 0);
         c->status = (enum condition_status)decode_enum(dec, m, "status", condition_status_names,
                                                        CONDITION_STATUS_COUNT, CONDITION_UNKNOWN);
-        (void)decode_time(dec, m, "lastTransitionTime", &c->changed); /* absent reads as no time */
+        (void)decode_time(dec, m, "lastTransitionTime", &c->changed); /* absent: no time */
     }
     return (struct status_conditions){ items, count };
 }

@@ -24,9 +24,9 @@ struct status_conditions {
 
 struct status_conditions decode_conditions(struct decoder *dec, json_ref object, const char *key);
 
-/* The first condition of that type; NULL when there is none. */
+/* The first condition of that type; NULL if there is none. */
 const struct status_condition *condition_get(const struct status_conditions *c, const char *type);
-/* Unknown when there is none. */
+/* Unknown if there is none. */
 enum condition_status condition_status(const struct status_conditions *c, const char *type);
 
 #endif

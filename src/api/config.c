@@ -1,3 +1,7 @@
+/* The kinds ConfigMap, Secret and ServiceAccount: schemas, validation and decoding.
+ *
+ * The values of one object may have CONFIG_BYTES_MAX bytes together. Errors about a Secret name keys but
+ * never show a value, also not those of the JSON parser. */
 #include "api/config.h"
 
 #include <stdlib.h>
@@ -8,7 +12,7 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-/* Of all values of one object together, decoded. */
+/* Limit for all values of one object together, decoded. */
 #define CONFIG_BYTES_MAX ((size_t)1 << 20)
 
 static const char immutable_detail[] = "field is immutable when `immutable` is set";
@@ -29,7 +33,7 @@ static void config_validate_key(struct validation *v, const struct field_path *p
     validate_name(v, &at, NAME_CONFIG_KEY, key);
 }
 
-/* Keys and size of a map of base64 texts; returns the size. */
+/* Validates the keys of a map of base64 texts; returns the decoded size. */
 static size_t config_validate_bytes(struct validation *v, const struct field_path *p, json_ref map)
 {
     size_t bytes = 0;
@@ -41,7 +45,7 @@ static size_t config_validate_bytes(struct validation *v, const struct field_pat
     return bytes;
 }
 
-/* Once `immutable` is set it stays, and so do the members named. */
+/* If `immutable` is set, it and the listed members must not change. */
 static void config_validate_immutable(struct validation *v, const char *const *keys)
 {
     struct field_path immutable_at = path_child(NULL, "immutable");
@@ -70,7 +74,7 @@ const struct config_entry *config_find(const struct config_entries *entries, con
                           : NULL;
 }
 
-/* The value's bytes, through scratch when they are in base64. */
+/* The bytes of a value; scratch is used for base64. */
 static struct str decode_bytes(struct decoder *dec, struct str text, bool is_base64, struct buf *scratch)
 {
     const char *copy;
@@ -86,7 +90,7 @@ static struct str decode_bytes(struct decoder *dec, struct str text, bool is_bas
     return copy ? (struct str){ copy, text.len } : STR_LIT("");
 }
 
-/* Two sorted maps, either of which may be 0, into one sorted array. */
+/* Merges two sorted maps, each of which may be 0, into one sorted array. */
 static struct config_entries decode_entries(struct decoder *dec, json_ref texts, json_ref base64)
 {
     _cleanup_(buf_done_p) struct buf scratch = BUF_INIT(OBJECT_TEXT_BYTES_MAX);
@@ -118,7 +122,7 @@ static const struct schema config_map_schema = SCHEMA("ConfigMap", config_map_fi
 static void config_map_validate(struct validation *v)
 {
     struct field_path data_at = path_child(NULL, "data"), binary_at = path_child(NULL, "binaryData");
-    struct field_path whole_at = path_key(NULL, STR_LIT("")); /* the size is nobody's field: "[]" */
+    struct field_path whole_at = path_key(NULL, STR_LIT("")); /* the total size belongs to no field: "[]" */
     json_ref binary = json_get(v->d, v->object, "binaryData"), b = json_first(v->d, binary);
     size_t bytes = 0;
 
@@ -177,7 +181,7 @@ static const struct field secret_fields[] = {
     { "immutable", FIELD_BOOL, .flags = FIELD_POINTER, .number = 5 },
     { "data", FIELD_MAP, .item = FIELD_BYTES, .number = 2 },
     { "stringData", FIELD_MAP, .item = FIELD_STRING,
-      .number = 4 }, /* written, never stored: see secret_merge_strings() */
+      .number = 4 }, /* write-only: see secret_merge_strings() */
     { "type", FIELD_STRING, .go_type = "v1.SecretType", .number = 3 },
 };
 static const struct schema secret_schema = SCHEMA("Secret", secret_fields);
@@ -194,12 +198,12 @@ static json_ref json_new_base64(struct json *d, struct str bytes)
     base64_encode(bytes, &text);
     if (!text.failed)
         return json_new_string(d, buf_str(&text));
-    d->failed = d->failed ? d->failed : text.failed; /* the object must not go on without its value */
+    d->failed = d->failed ? d->failed : text.failed; /* without the value the object must not be stored */
     return 0;
 }
 
-/* stringData is data that need not be in base64, and wins over it. Both maps are sorted: one walk over the
- * two. */
+/* Moves stringData, which is not in base64, to data, where it takes precedence. Both maps are sorted: one
+ * pass. */
 static void secret_merge_strings(struct json *d, json_ref object)
 {
     json_ref strings = json_get(d, object, "stringData"), merged;
@@ -217,7 +221,7 @@ static void secret_merge_strings(struct json *d, json_ref object)
         s = order >= 0 ? json_next(d, s) : s;
     }
     json_set(d, object, "data", merged);
-    (void)json_remove(d, object, "stringData"); /* it is there */
+    (void)json_remove(d, object, "stringData"); /* it is merged */
 }
 
 static void secret_prepare_create(struct json *d, json_ref object, struct timestamp now)
@@ -235,8 +239,8 @@ static void secret_prepare_update(struct json *d, json_ref object, json_ref old,
     secret_merge_strings(d, object);
 }
 
-/* What keeps the text from being a JSON object, NULL for nothing. The parser's own words name fields and
- * places, which is more than may be shown of a secret. */
+/* Why the text is not a JSON object; NULL if it is. The parser's own messages are not used, because they
+ * contain parts of the secret. */
 static const char *json_map_problem(struct field_errors *e, struct str text)
 {
     _cleanup_(json_done_p) struct json d;
@@ -268,7 +272,7 @@ static void secret_validate_docker(struct validation *v, const struct field_path
     _cleanup_(buf_done_p) struct buf bytes = BUF_INIT(CONFIG_BYTES_MAX);
     struct field_path at = path_key(p, str_of(key));
     json_ref value = json_get(v->d, data, key);
-    struct error ignored; /* canonical form has only base64 that decodes; too long is an error of its own */
+    struct error ignored; /* canonical form has valid base64; a too long text is reported separately */
     const char *problem;
 
     if (!value) {
@@ -280,7 +284,7 @@ static void secret_validate_docker(struct validation *v, const struct field_path
     }
 }
 
-/* What each of the API's own types must hold. Other types are the writer's business. */
+/* The required keys of the built-in secret types. Other types are not checked. */
 static void secret_validate_type(struct validation *v, const struct field_path *p, json_ref data)
 {
     struct str type = json_get_text(v->d, v->object, "type");
@@ -303,7 +307,7 @@ static void secret_validate_type(struct validation *v, const struct field_path *
         }
     } else if (str_is(type, SECRET_TYPE_SSH_AUTH)) {
         if (json_get_text(v->d, data, "ssh-privatekey").len == 0)
-            secret_require(v, p, /* data= */ 0, "ssh-privatekey"); /* an empty key is none */
+            secret_require(v, p, /* data= */ 0, "ssh-privatekey"); /* an empty key counts as missing */
     } else if (str_is(type, SECRET_TYPE_TLS)) {
         secret_require(v, p, data, "tls.crt");
         secret_require(v, p, data, "tls.key");

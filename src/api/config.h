@@ -1,8 +1,7 @@
-/* ConfigMap, Secret and ServiceAccount: what pods read besides their volumes.
+/* ConfigMap, Secret and ServiceAccount.
  *
- * Values are bytes: decoded from base64 where the API carries them so, and free to hold NUL. What a Secret
- * holds must never reach a log, an event or an error text; the rules below name keys and never show a value.
- */
+ * Values are bytes: decoded from base64 where the API uses it, and may contain NUL. The contents of a Secret
+ * must never appear in a log, an event or an error: the rules name keys and never show a value. */
 #ifndef BERTH_API_CONFIG_H
 #define BERTH_API_CONFIG_H
 
@@ -22,17 +21,18 @@
 
 struct config_entry {
     const char *key;
-    struct str bytes; /* NUL-terminated behind its length */
+    struct str bytes; /* followed by a NUL */
 };
 
 struct config_entries {
-    const struct config_entry *items; /* sorted by key, each once */
+    const struct config_entry *items; /* sorted by key, unique */
     uint32_t count;
 };
 
 struct config_map {
     struct object obj;
-    struct config_entries data; /* data and binaryData; data wins where, against the rules, both have a key */
+    struct config_entries
+        data; /* data and binaryData; data takes precedence if an invalid object has a key in both */
     bool is_immutable;
 };
 
@@ -47,14 +47,14 @@ struct service_account {
     struct object obj;
     struct texts secrets;            /* names */
     struct texts image_pull_secrets; /* names */
-    bool automounts_token;           /* unset counts as true */
+    bool automounts_token;           /* true if not set */
 };
 
 extern const struct kind_info config_map_kind;
 extern const struct kind_info secret_kind;
 extern const struct kind_info service_account_kind;
 
-/* The view of an object that is a ConfigMap, a Secret. */
+/* The view of an object that is a ConfigMap or a Secret. */
 static inline const struct config_map *config_map_of(const struct object *o)
 {
     assert(o->kind->kind == KIND_CONFIG_MAP);
@@ -67,7 +67,7 @@ static inline const struct secret *secret_of(const struct object *o)
     return (const struct secret *)(const void *)o;
 }
 
-/* The entry of that key; NULL when there is none. */
+/* The entry with that key; NULL if there is none. */
 const struct config_entry *config_find(const struct config_entries *entries, const char *key);
 
 #endif

@@ -1,3 +1,7 @@
+/* The kinds CSIDriver, CSINode and CSIStorageCapacity: schemas, defaults, validation and decoding.
+ *
+ * attachRequired and volumeLifecycleModes of a driver are immutable; entries of a CSINode may be added and
+ * removed but not changed. */
 #include "api/csi.h"
 
 #include <inttypes.h>
@@ -114,7 +118,7 @@ static void csi_driver_validate(struct validation *v)
         seconds < ALLOCATABLE_PERIOD_SECONDS_MIN)
         errors_invalid(v->errors, &period, errors_printf(v->errors, "%" PRId64, seconds),
                        "must be greater than or equal to 10 seconds");
-    /* Without requests there are no tokens that could go anywhere. */
+    /* Without token requests there are no tokens to pass. */
     if (in_secrets && json_count(v->d, json_get(v->d, spec, "tokenRequests")) == 0)
         errors_invalid(v->errors, &in_secrets_at, show_value(v->errors, v->d, in_secrets),
                        "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
@@ -123,7 +127,7 @@ static void csi_driver_validate(struct validation *v)
 static void csi_driver_validate_update(struct validation *v)
 {
     struct field_path spec_at = path_child(NULL, "spec");
-    struct field_path attach = path_child(&spec_at, "attachedRequired"); /* the API's own spelling */
+    struct field_path attach = path_child(&spec_at, "attachedRequired"); /* the spelling of the API */
     struct field_path modes = path_child(&spec_at, "volumeLifecycleModes");
     json_ref spec = json_get(v->d, v->object, "spec"), old = json_get(v->d, v->old, "spec");
 
@@ -216,8 +220,8 @@ static const struct schema csi_node_schema = SCHEMA("CSINode", csi_node_fields);
 
 static void validate_topology_keys(struct validation *v, const struct field_path *p, json_ref keys)
 {
-    const uint32_t *twins = NULL;
-    uint32_t left = validate_find_duplicates(v, keys, NULL, &twins), i = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t left = validate_find_duplicates(v, keys, NULL, &duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, keys); m; m = json_next(v->d, m)) {
         if (json_text(v->d, m).len == 0)
@@ -225,10 +229,10 @@ static void validate_topology_keys(struct validation *v, const struct field_path
         validate_name(v, p, NAME_QUALIFIED, json_text(v->d, m));
     }
     for (json_ref m = json_first(v->d, keys); m && left; m = json_next(v->d, m), i++) {
-        if (i != *twins || v->errors->count == FIELD_ERRORS_COUNT_MAX)
+        if (i != *duplicates || v->errors->count == FIELD_ERRORS_COUNT_MAX)
             continue;
         errors_duplicate(v->errors, p, show_value(v->errors, v->d, m));
-        twins++;
+        duplicates++;
         left--;
     }
 }
@@ -259,7 +263,7 @@ static void csi_node_validate(struct validation *v)
     validate_unique(v, &drivers_at, drivers, "name");
 }
 
-/* Drivers come and go; one that stays keeps its entry as it is. */
+/* Entries may be added and removed; an existing entry must not change. */
 static void csi_node_validate_update(struct validation *v)
 {
     struct field_path spec_at = path_child(NULL, "spec"), drivers_at = path_child(&spec_at, "drivers");

@@ -7,7 +7,7 @@
 #include "api/quantity.h"
 
 enum fs_group_policy {
-    FS_GROUP_RWO_WITH_FS_TYPE, /* change ownership only when the volume has a file system and one writer */
+    FS_GROUP_RWO_WITH_FS_TYPE, /* only with access mode ReadWriteOnce and a file system type */
     FS_GROUP_FILE,
     FS_GROUP_NONE,
     FS_GROUP_POLICY_COUNT,
@@ -15,24 +15,24 @@ enum fs_group_policy {
 
 struct token_request {
     const char *audience;
-    int64_t expiration_seconds; /* 0 when unset */
+    int64_t expiration_seconds; /* 0 if not set */
 };
 
 struct csi_driver {
     struct object obj;
     bool attach_required;
     bool pod_info_on_mount;
-    bool has_persistent; /* volumeLifecycleModes; also when it is empty */
+    bool has_persistent; /* volumeLifecycleModes; also if empty */
     bool has_ephemeral;
     bool storage_capacity;
     bool requires_republish;
     bool selinux_mount;
     bool tokens_in_secrets; /* serviceAccountTokenInSecrets */
     enum fs_group_policy fs_group_policy;
-    struct texts lifecycle_modes; /* as written */
+    struct texts lifecycle_modes; /* as in the object */
     const struct token_request *token_requests;
     uint32_t token_requests_count;
-    int64_t allocatable_period_seconds; /* nodeAllocatableUpdatePeriodSeconds; 0 when unset */
+    int64_t allocatable_period_seconds; /* nodeAllocatableUpdatePeriodSeconds; 0 if not set */
 };
 
 struct csi_node_driver {
@@ -62,7 +62,7 @@ extern const struct kind_info csi_driver_kind;
 extern const struct kind_info csi_node_kind;
 extern const struct kind_info csi_capacity_kind;
 
-/* The node's entry for a driver; NULL when it has none. */
+/* The node's entry for a driver; NULL if there is none. */
 const struct csi_node_driver *csi_node_driver(const struct csi_node *n, const char *driver);
 
 #endif

@@ -1,6 +1,9 @@
+/* Decodes label selectors, node selectors and topologies of objects. An invalid selector does not fail the
+ * decoding: the error is stored in the selector. Arrays are allocated with their final size in the object's
+ * arena. */
 #include "api/decode_selector.h"
 
-/* One requirement's parts. The slices of its values are in scratch, for as long as the next call. */
+/* The parts of one requirement. Its values are in scratch until the next call. */
 static struct requirement_parts decode_parts(struct decoder *dec, json_ref requirement, struct arena *scratch)
 {
     json_ref list = json_get(dec->d, requirement, "values");
@@ -20,7 +23,7 @@ static struct requirement_parts decode_parts(struct decoder *dec, json_ref requi
     return parts;
 }
 
-/* A broken rule stays with the selector; anything else is a failure of decoding. */
+/* Stores a violated rule in the selector; other errors fail the decoding. */
 static void decode_note(struct decoder *dec, struct label_selector *sel, int r, const struct error *err)
 {
     if (r == 0 || dec->r < 0 || sel->error)
@@ -35,7 +38,7 @@ static void decode_note(struct decoder *dec, struct label_selector *sel, int r, 
         dec->r = arena_check(dec->arena, dec->err);
 }
 
-/* Room for exactly as many requirements as will come: the selector does not grow by guesses then. */
+/* Allocates exactly as many requirements as needed. */
 static void decode_reserve(struct decoder *dec, struct label_selector *sel, uint32_t count)
 {
     if (dec->r < 0 || count == 0)

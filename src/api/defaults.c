@@ -1,3 +1,4 @@
+/* Sets members of JSON objects that the client has not set. Each call costs one member lookup. */
 #include "api/defaults.h"
 
 void default_text(struct json *d, json_ref object, const char *key, const char *text)

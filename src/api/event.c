@@ -1,3 +1,8 @@
+/* The Event kind in both API groups: schemas, conversion between the two forms, validation and decoding.
+ *
+ * A conversion renames fields and normalizes the tree again: O(fields). Names are exchanged in pairs, so that
+ * no value is lost. Events of events.k8s.io have stricter rules than core/v1 events, which older clients
+ * write freely. */
 #include "api/event.h"
 
 #include "api/meta.h"
@@ -67,7 +72,7 @@ static const struct schema v1_event_schema = SCHEMA("Event", v1_event_fields);
 
 /* --- The two forms --- */
 
-/* The fields that have a name of their own in each form. */
+/* Fields with a different name in each form. */
 enum event_field {
     EVENT_INVOLVED,
     EVENT_MESSAGE,
@@ -82,7 +87,7 @@ enum event_field {
 static const struct {
     const char *core;
     const char *v1;
-    const char *path; /* in error texts, whichever form was written */
+    const char *path; /* in error texts, for both forms */
 } event_fields[] = {
     [EVENT_INVOLVED] = { "involvedObject", "regarding", "involvedObject" },
     [EVENT_MESSAGE] = { "message", "note", "message" },
@@ -99,7 +104,7 @@ static const char *event_field_name(const struct kind_info *form, enum event_fie
     return form->kind == KIND_EVENT_V1 ? event_fields[field].v1 : event_fields[field].core;
 }
 
-/* The other form's name for a field; the field's own when it has but one. */
+/* The name of a field in the other form; the same name if the field has only one. */
 static struct str event_partner(struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(event_fields); i++) {
@@ -111,8 +116,8 @@ static struct str event_partner(struct str name)
     return name;
 }
 
-/* Each member goes from the front to the back, under its new name: the order stays, and since names change
- * places in pairs no value pushes out another. */
+/* Moves each member from the front to the back with its new name: the order is kept, and because names are
+ * exchanged in pairs no value replaces another. */
 static void event_rename_fields(struct json *d, json_ref event)
 {
     for (uint32_t left = json_count(d, event); left && !d->failed; left--) {
@@ -158,8 +163,8 @@ static void event_refuse(struct validation *v, const char *path, const char *det
     errors_invalid(v->errors, &at, "\"\"", detail); /* the API shows no value here */
 }
 
-/* An event about an object stands in the object's namespace; one about a cluster-wide object in `default`,
- * and of the new style also in `kube-system`. */
+/* An event about an object is in the object's namespace; an event about a cluster-scoped object in `default`,
+ * and for new-style events also in `kube-system`. */
 static void event_validate_namespace(struct validation *v, bool is_new_style)
 {
     struct field_path involved_at = path_child(NULL, event_fields[EVENT_INVOLVED].path);
@@ -182,7 +187,7 @@ static void event_check_length(struct validation *v, const char *path, struct st
         event_refuse(v, path, errors_printf(v->errors, "can have at most %zu characters", bytes_max));
 }
 
-/* A text that must be there and is short. */
+/* A required, short text. */
 static void event_validate_word(struct validation *v, const char *key)
 {
     event_check_length(v, key, validate_required_text(v, NULL, v->object, key), EVENT_WORD_BYTES_MAX);
@@ -231,7 +236,7 @@ static void event_validate_series(struct validation *v)
         errors_required(v->errors, &last_at, "");
 }
 
-/* The fields of the old style, which events.k8s.io reads and does not take. */
+/* Fields of the old style, which events.k8s.io returns but does not accept. */
 static void event_validate_unset(struct validation *v)
 {
     static const enum event_field old[] = { EVENT_FIRST, EVENT_LAST, EVENT_OCCURRENCES };
@@ -251,7 +256,7 @@ static void event_v1_validate(struct validation *v)
 
     event_validate(v);
     if (v->old)
-        return; /* an event that came in through core/v1 may still be counted on */
+        return; /* an event created through core/v1 may still be counted */
     event_validate_series(v);
     if (!json_get(v->d, v->object, "eventTime"))
         errors_required(v->errors, &time_at, "");
@@ -260,11 +265,11 @@ static void event_v1_validate(struct validation *v)
     event_validate_unset(v);
 }
 
-/* Series and metadata may change, nothing else. */
+/* Only series and metadata may change. */
 static void event_v1_validate_update(struct validation *v)
 {
     static const struct {
-        const char *key, *path, *zero; /* zero: how an absent value is shown */
+        const char *key, *path, *zero; /* zero: the text for an absent value */
     } fixed[] = {
         { "regarding", "involvedObject", "{}" },
         { "reason", "reason", "\"\"" },
@@ -355,7 +360,7 @@ EVENT_SELECT(reason, reason)
 EVENT_SELECT(type, type)
 EVENT_SELECT(controller, reporting_controller)
 
-/* Events of the new style have no source; who reported them stands in for it. */
+/* New-style events have no source; the reporting controller is used instead. */
 static const char *select_source(const struct object *o)
 {
     const struct event *e = event_of(o);
@@ -401,7 +406,7 @@ const struct kind_info event_kind = {
     .short_names = (const char *const[]){ "ev", NULL },
     .is_namespaced = true,
     .flags = KIND_UPDATES_UNCONDITIONALLY | KIND_CREATES_ON_UPDATE,
-    .name_rule = NAME_PATH_SEGMENT, /* of old, events may be called anything */
+    .name_rule = NAME_PATH_SEGMENT, /* historically events may have any name */
     .schema = &core_event_schema,
     .view_bytes = sizeof(struct event),
     .set_defaults = default_nothing,

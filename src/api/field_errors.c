@@ -1,4 +1,5 @@
-/* Field errors and their words. The rules that make them are in validate.c and in the kinds' files. */
+/* Field errors and their texts. The rules that create them are in validate.c and in the files of the kinds.
+ */
 #include "api/validate.h"
 
 #include <assert.h>
@@ -73,7 +74,7 @@ static const char *errors_text(struct field_errors *e, struct str text)
     return copy ? copy : "";
 }
 
-/* A refusal that cannot be recorded must not turn into consent. Without memory the list keeps its earlier
+/* An error that cannot be stored must not make the object valid: without memory the list keeps its earlier
  * entries, and a first entry becomes error_without_memory. */
 static void errors_push(struct field_errors *e, struct field_error error)
 {
@@ -215,7 +216,7 @@ const char *show_value(struct field_errors *e, const struct json *d, json_ref v)
 
 const char *show_text(struct field_errors *e, struct str text)
 {
-    /* an escape is up to four times as long as what it stands for */
+    /* an escape is up to four times as long as its character */
     size_t size = text.len < FIELD_VALUE_BYTES_MAX / 4 ? text.len * 4 + 3 : FIELD_VALUE_BYTES_MAX;
     _cleanup_(buf_done_p) struct buf quoted = BUF_INIT(FIELD_VALUE_BYTES_MAX);
     char *at = buf_grow(&quoted, size);
@@ -253,7 +254,7 @@ static int field_error_cmp(const struct field_error *a, const struct field_error
     return r ? r : strcmp(a->detail, b->detail);
 }
 
-/* Equal ones in the order of the list. */
+/* Equal errors keep the order of the list. */
 static int field_error_order(const void *a, const void *b)
 {
     const struct field_error *error = *(const struct field_error *const *)a;
@@ -263,8 +264,8 @@ static int field_error_order(const void *a, const void *b)
     return r ? r : (error > y) - (error < y);
 }
 
-/* Marks the errors that say what an earlier one said. Returns how many are left. */
-static uint32_t field_errors_mark_twins(const struct field_errors *e, bool *is_twin)
+/* Marks errors with the same text as an earlier one. Returns the number of the others. */
+static uint32_t field_errors_mark_duplicates(const struct field_errors *e, bool *is_duplicate)
 {
     const struct field_error *sorted[FIELD_ERRORS_COUNT_MAX];
     uint32_t different = e->count;
@@ -277,7 +278,7 @@ static uint32_t field_errors_mark_twins(const struct field_errors *e, bool *is_t
     for (uint32_t i = 1; i < e->count; i++) {
         if (field_error_cmp(sorted[i - 1], sorted[i]) != 0)
             continue;
-        is_twin[sorted[i] - e->items] = true;
+        is_duplicate[sorted[i] - e->items] = true;
         different--;
     }
     return different;
@@ -286,13 +287,13 @@ static uint32_t field_errors_mark_twins(const struct field_errors *e, bool *is_t
 void field_errors_message(const struct field_errors *e, const struct kind_info *k, struct str name,
                           struct buf *out)
 {
-    bool is_twin[FIELD_ERRORS_COUNT_MAX] = { 0 };
-    uint32_t different = field_errors_mark_twins(e, is_twin), written = 0;
+    bool is_duplicate[FIELD_ERRORS_COUNT_MAX] = { 0 };
+    uint32_t different = field_errors_mark_duplicates(e, is_duplicate), written = 0;
 
     buf_addf(out, "%s%s%s \"%.*s\"", k->name, k->group[0] ? "." : "", k->group, STR_ARG(name));
     buf_addf(out, " is invalid: %s", different > 1 ? "[" : "");
     for (uint32_t i = 0; i < e->count; i++) {
-        if (is_twin[i])
+        if (is_duplicate[i])
             continue;
         buf_add_cstr(out, written++ ? ", " : "");
         field_error_text(&e->items[i], out);

@@ -1,17 +1,19 @@
+/* Parses, checks, matches and formats field selectors. The texts are untrusted: they must be UTF-8 without
+ * NUL in field names, and their size is bounded by the request. O(n) in the length of the text; matching is
+ * O(terms). */
 #include "api/field_selector.h"
 
 #include "api/quote.h"
 #include "api/selector_int.h"
 
-/* The part of *rest up to the next comma that no backslash precedes; *rest keeps what follows, s == NULL
- * at the end. */
+/* The part of *rest up to the next unescaped comma; *rest keeps what follows, s == NULL at the end. */
 static struct str next_term(struct str *rest)
 {
     struct str term = *rest;
 
     for (size_t i = 0; i < term.len; i++) {
         if (term.s[i] == '\\') {
-            i++; /* whatever it escapes */
+            i++; /* the escaped character */
         } else if (term.s[i] == ',') {
             *rest = (struct str){ term.s + i + 1, term.len - i - 1 };
             term.len = i;
@@ -40,7 +42,7 @@ static bool split_term(struct str term, struct str *ret_field, bool *ret_is_not,
     return false;
 }
 
-/* A backslash and the whole character behind it, of however many bytes. */
+/* A backslash and the complete UTF-8 character after it. */
 static struct str escape_sequence(struct str s, size_t backslash)
 {
     size_t end = backslash + 1;
@@ -52,14 +54,14 @@ static struct str escape_sequence(struct str s, size_t backslash)
     return (struct str){ s.s + backslash, end - backslash };
 }
 
-/* Writes the value without its escapes to ret, which has room for all of s. */
+/* Writes the value without escapes to ret, which is as large as s. */
 static int unescape_value(struct str s, char *ret, size_t *ret_len, struct error *err)
 {
     size_t len = 0;
 
     for (size_t i = 0; i < s.len; i++) {
         char c = s.s[i];
-        if (c == '=' || c == ',') /* the API shows the character's number */
+        if (c == '=' || c == ',') /* the API shows the code of the character */
             return error_set(err, ERR_BAD_REQUEST, "invalid field selector: unescaped character in value: %d",
                              c);
         if (c == '\\') {
@@ -87,7 +89,7 @@ static int parse_term(struct str text, struct str term, struct arena *a, struct 
         return error_set(err, ERR_BAD_REQUEST, "invalid selector: '%.*s'; can't understand '%.*s'",
                          STR_ARG(text), STR_ARG(term));
     if (field.len &&
-        memchr(field.s, '\0', field.len)) /* no field is named so; and it could pass for another */
+        memchr(field.s, '\0', field.len)) /* no field has such a name, and it could be mistaken for another */
         return error_set(err, ERR_BAD_REQUEST, "invalid selector: a field name contains a NUL");
     ret->field = arena_dup(a, field);
     copy = arena_dup(a, value);
@@ -103,7 +105,7 @@ int field_selector_parse(struct str text, struct arena *a, struct field_selector
     struct field_selector sel = { 0 };
     struct str rest = text;
 
-    if (!str_is_utf8(text)) /* nothing stored is so, and errors repeat what they found */
+    if (!str_is_utf8(text)) /* no stored value is invalid UTF-8, and errors repeat the text */
         return error_set(err, ERR_BAD_REQUEST, "invalid selector: not valid UTF-8");
     while (rest.s) {
         struct str term = next_term(&rest);

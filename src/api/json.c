@@ -1,5 +1,5 @@
-/* Parsing and reading. Compact texts are read by json_scan.c, all others by yajl. Building and editing are in
- * json_edit.c, writing in json_write.c. */
+/* Parsing and reading of JSON documents. Compact texts are parsed by json_scan.c, all others by yajl.
+ * Building and editing are in json_edit.c, writing in json_write.c. */
 #include "api/json.h"
 
 #include <math.h>
@@ -12,31 +12,31 @@
 #include "base/cleanup.h"
 
 #define JSON_NODES_FIRST 128
-/* What json_clear() keeps for the next use: enough for writes of objects of ordinary size. A single large
- * request may take a hundred times as much. */
+/* Memory that json_clear() keeps for the next use: enough for writes of ordinary objects. A single large
+ * request may need a hundred times as much. */
 #define JSON_NODES_KEPT (1u << 16)
 #define JSON_TEXT_BYTES_KEPT ((size_t)4 << 20)
-/* Above this many members, looking each one up would cost more than sorting them. */
+/* Above this number of members sorting is faster than looking up each one. */
 #define JSON_MEMBERS_SCAN_MAX 16
 
-/* One run of the parser. Containers on the way down are found through their parents. */
+/* One run of the parser. Open containers are linked through their parents. */
 struct json_parser {
     struct json *doc;
     yajl_handle yajl;
-    char *text;     /* our copy; strings are decoded in place, behind the parser's back */
-    size_t done;    /* offset behind the last token */
-    json_ref inner; /* the innermost open container */
+    char *text;     /* own copy; strings are decoded in place, independent of the parser */
+    size_t done;    /* offset after the last token */
+    json_ref inner; /* innermost open container */
     json_ref root;
-    struct str key; /* of the member whose value comes next */
+    struct str key; /* key of the member whose value follows */
     uint32_t depth;
-    const char *refusal; /* why we stopped the parser ourselves; NULL when yajl did */
+    const char *refusal; /* why we aborted the parser; NULL if yajl did */
     enum err refusal_code;
 };
 
 void json_init(struct json *d, size_t bytes_max)
 {
     *d = (struct json){ .bytes_max = bytes_max < UINT32_MAX ? bytes_max : UINT32_MAX };
-    /* Texts made while editing come on top of the texts parsed. */
+    /* Texts that are created by edits are added to the parsed texts. */
     d->texts = ARENA_INIT(d->bytes_max * 4);
 }
 
@@ -75,7 +75,7 @@ int json_check(const struct json *d, struct error *err)
 
 bool json_grow_nodes(struct json *d)
 {
-    /* A value takes two bytes of text at the least; copies made by patches get some room on top. */
+    /* A value has at least two bytes of text; copies made by patches need some more. */
     uint64_t max = (uint64_t)d->bytes_max * 2 + JSON_NODES_FIRST;
     uint32_t cap = d->cap ? d->cap * 2 : JSON_NODES_FIRST;
     struct json_node *nodes;
@@ -164,8 +164,8 @@ static char *json_put_utf8(char *out, unsigned code)
     return out;
 }
 
-/* Decodes the \u escape at s (behind the 'u'), moving *s behind it. Halves of a surrogate pair that stand
- * alone become U+FFFD, as in Go's decoder. */
+/* Decodes the \u escape at s (after the 'u') and advances *s. Unpaired surrogates become U+FFFD, as in Go's
+ * decoder. */
 static char *json_decode_u(const char **s, const char *end, char *out)
 {
     unsigned code = json_hex4(*s);
@@ -225,8 +225,8 @@ size_t json_decode_string(char *body, size_t len)
     return (size_t)(out - body);
 }
 
-/* The string literal that was just consumed, decoded. yajl hands out a copy for literals with escapes; its
- * place in our text is what stands between the token before and the closing quote. */
+/* The string literal that was just consumed, decoded. yajl passes a copy for literals with escapes; its
+ * position in our text is between the previous token and the closing quote. */
 static struct str json_literal(struct json_parser *p)
 {
     size_t end = json_consumed(p) - 1;
@@ -250,7 +250,7 @@ static int json_on_boolean(void *ctx, int value)
     return json_on_value(ctx, value ? JSON_TRUE : JSON_FALSE) != 0;
 }
 
-/* A literal that a double cannot hold ("1e999") is refused, as Go's decoder does. */
+/* A number that a double cannot represent ("1e999") is rejected, as by Go's decoder. */
 static bool json_number_fits(const char *s, size_t len)
 {
     char text[JSON_NUMBER_BYTES_MAX + 1];
@@ -283,7 +283,7 @@ static int json_on_string(void *ctx, const unsigned char *s, size_t len)
     struct str text = json_literal(p);
     json_ref v = json_on_value(p, JSON_STRING);
 
-    (void)s; /* yajl's own decoding: see json_decode_u() for where ours differs */
+    (void)s; /* decoded by yajl: see json_decode_u() for the differences */
     (void)len;
     if (!v)
         return 0;
@@ -330,7 +330,7 @@ static bool json_same_key(const struct json_node *a, const struct json_node *b)
     return a->key_len == b->key_len && memcmp(a->key, b->key, a->key_len) == 0;
 }
 
-/* A dropped member keeps its parent, for the report's path. */
+/* A dropped member keeps its parent, for the path in reports. */
 static void json_note_duplicate(struct json *d, json_ref object, json_ref v)
 {
     d->nodes[v].parent = object;
@@ -339,7 +339,7 @@ static void json_note_duplicate(struct json *d, json_ref object, json_ref v)
         d->duplicates[d->duplicates_count++] = v;
 }
 
-static bool json_has_later_twin(const struct json *d, json_ref v)
+static bool json_has_later_duplicate(const struct json *d, json_ref v)
 {
     for (json_ref later = d->nodes[v].next; later; later = d->nodes[later].next)
         if (json_same_key(&d->nodes[v], &d->nodes[later]))
@@ -347,12 +347,12 @@ static bool json_has_later_twin(const struct json *d, json_ref v)
     return false;
 }
 
-/* Drops the earlier twins by sorting: quadratic scans must not be had for the price of a large object. A twin
- * is marked by taking its parent away; what keeps its parent is linked again in the old order. */
+/* Drops earlier duplicates by sorting, because quadratic searches in a large object would be a denial of
+ * service. A duplicate is marked by clearing its parent; the others are linked again in their old order. */
 static bool json_settle_many(struct json *d, json_ref object, uint32_t count)
 {
     _cleanup_(freep) json_ref *sorted = json_sorted_members(d, object);
-    bool twins = false;
+    bool has_duplicates = false;
 
     if (!sorted) {
         d->failed = ERR_NO_MEMORY;
@@ -361,10 +361,10 @@ static bool json_settle_many(struct json *d, json_ref object, uint32_t count)
     for (uint32_t i = 0; i + 1 < count; i++) {
         if (json_same_key(&d->nodes[sorted[i]], &d->nodes[sorted[i + 1]])) {
             d->nodes[sorted[i]].parent = 0;
-            twins = true;
+            has_duplicates = true;
         }
     }
-    if (!twins)
+    if (!has_duplicates)
         return true;
     json_ref v = d->nodes[object].child.first;
     d->nodes[object].child.first = d->nodes[object].child.last = 0;
@@ -391,7 +391,7 @@ bool json_settle_duplicates(struct json *d, json_ref object)
         return json_settle_many(d, object, count);
     while (v) {
         json_ref next = d->nodes[v].next;
-        if (json_has_later_twin(d, v)) {
+        if (json_has_later_duplicate(d, v)) {
             json_unlink(d, v);
             json_note_duplicate(d, object, v);
         }
@@ -436,7 +436,7 @@ static const yajl_callbacks json_callbacks = {
     .yajl_end_array = json_on_end_array,
 };
 
-/* Says where the parser stood and what it, or one of our limits, did not like. */
+/* Reports the position and the reason: of the parser, or a limit of ours. */
 static int json_parse_error(struct json_parser *p, yajl_status status, size_t offset, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf where = BUF_INIT(ERROR_MSG_BYTES_MAX / 2);
@@ -466,7 +466,8 @@ static int json_parse_error(struct json_parser *p, yajl_status status, size_t of
 static int json_run_parser(struct json_parser *p, size_t len, struct error *err)
 {
     yajl_status status = yajl_parse(p->yajl, (const unsigned char *)p->text, len);
-    size_t offset = json_consumed(p) < len ? json_consumed(p) : len - 1; /* our line end is not the text's */
+    size_t offset =
+        json_consumed(p) < len ? json_consumed(p) : len - 1; /* the added line end is not part of the text */
 
     if (status == yajl_status_ok)
         status = yajl_complete_parse(p->yajl);
@@ -476,8 +477,8 @@ static int json_run_parser(struct json_parser *p, size_t len, struct error *err)
     return 0;
 }
 
-/* yajl takes vertical tabs and form feeds for blanks, which they are not; inside strings it refuses them
- * itself. */
+/* yajl accepts vertical tabs and form feeds as white space, which JSON does not allow; inside strings yajl
+ * rejects them itself. */
 static int json_check_blanks(struct str text, struct error *err)
 {
     const char *at = text.len ? memchr(text.s, '\v', text.len) : NULL;
@@ -514,7 +515,7 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
     p.text = arena_dup(&d->texts, text);
     if (!p.text)
         return arena_check(&d->texts, err);
-    p.text[text.len] = '\n'; /* so that a number at the very end is complete before a parser is told so */
+    p.text[text.len] = '\n'; /* so that a number at the very end is complete */
     if (json_scan(d, p.text, text.len, ret))
         return 0;
     r = json_check(d, err);
@@ -523,11 +524,11 @@ int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err
     if (r < 0)
         return r;
     if (text.len)
-        memcpy(p.text, text.s, text.len); /* as it was before the scan decoded strings */
+        memcpy(p.text, text.s, text.len); /* restores what the scan decoded in place */
     p.yajl = yajl_alloc(&json_callbacks, NULL, &p);
     if (!p.yajl)
         return error_no_memory(err);
-    (void)yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* done above, and more strictly */
+    (void)yajl_config(p.yajl, yajl_dont_validate_strings, 1); /* already validated, more strictly */
     r = json_run_parser(&p, text.len + 1, err);
     yajl_free(p.yajl);
     if (r < 0)
@@ -585,7 +586,8 @@ bool json_int64(const struct json *d, json_ref v, int64_t *ret)
     return json_type(d, v) == JSON_NUMBER && str_to_int64(json_text(d, v), ret);
 }
 
-/* Containers of which only the sizes have been compared yet. They wait in a list: depth costs no stack. */
+/* Containers of which only the sizes were compared so far. They are kept in a list, so that depth needs no
+ * stack. */
 struct json_pairs {
     struct json_pair {
         json_ref a, b;
@@ -594,7 +596,7 @@ struct json_pairs {
     size_t cap;
 };
 
-/* Compares what can be compared at once and leaves the rest for later. */
+/* Compares what can be compared immediately, and adds the rest to the list. */
 static bool json_equal_or_later(const struct json *d, json_ref a, json_ref b, struct json_pairs *later)
 {
     const struct json_node *node = json_read(d, a), *y = json_read(d, b);
@@ -626,7 +628,7 @@ static bool json_equal_objects(const struct json *d, json_ref a, json_ref b, str
     uint32_t count = json_count(d, a);
 
     if (count <= JSON_MEMBERS_SCAN_MAX) {
-        json_ref at = json_first(d, b); /* most often the same order: look there first */
+        json_ref at = json_first(d, b); /* usually the members have the same order */
         for (json_ref v = json_first(d, a); v; v = json_next(d, v)) {
             json_ref other =
                 at && str_eq(json_key(d, at), json_key(d, v)) ? at : json_get_key(d, b, json_key(d, v));
@@ -734,7 +736,7 @@ static uint32_t json_index_in_parent(const struct json *d, json_ref v)
     return index;
 }
 
-/* Deep paths show their last JSON_PATH_STEPS_MAX steps. */
+/* Deep paths show only their last JSON_PATH_STEPS_MAX steps. */
 #define JSON_PATH_STEPS_MAX 64
 
 void json_path_text(const struct json *d, json_ref v, struct buf *out)

@@ -1,18 +1,17 @@
 /* JSON documents: parse, read, edit, write.
  *
- * A document holds the trees of any number of texts, so that a patch can take subtrees of one into another
- * without copying. Values are named by references (small integers); 0 is "no value", and every reader takes
- * it: looking for a member of nothing finds nothing. Strings are kept decoded, numbers as they were written,
- * so 64-bit integers and the text of numbers nobody here understands survive. Within an object every key
- * stands once: of duplicates the last one wins, as in Kubernetes' decoders, and the earlier ones are listed
- * for whoever reports them (json_duplicates()).
+ * A document contains the trees of any number of texts, so that a patch can move subtrees without copying.
+ * Values are identified by references (small integers); 0 is "no value", and every reader accepts it: a
+ * member of nothing is nothing. Strings are stored decoded, numbers as written, so that 64-bit integers and
+ * unknown number formats are preserved. Keys are unique in an object: the last duplicate wins, as in
+ * Kubernetes' decoders, and the earlier ones are listed for reports (json_duplicates()).
  *
- * Parsing is yajl's; the document is a flat array of nodes (40 bytes each) and an arena of texts. Slices that
- * readers return stay valid until json_clear() or json_done(), whatever is added meanwhile. A document reused
- * with json_clear() allocates almost nothing.
+ * yajl does the parsing; a document is a flat array of nodes (40 bytes each) and an arena of texts. Slices
+ * that readers return are valid until json_clear() or json_done(), whatever is added. A document that is
+ * reused with json_clear() allocates almost nothing.
  *
- * Everything is bounded: text size by bytes_max, nesting by JSON_DEPTH_MAX, memory by both. Building sticks
- * at the first failure, as in buf.h: builders return 0, and json_check() tells. */
+ * Everything is bounded: text size by bytes_max, nesting by JSON_DEPTH_MAX, memory by both. Building keeps
+ * its first failure, as in buf.h: builders return 0, and json_check() reports it. */
 #ifndef BERTH_API_JSON_H
 #define BERTH_API_JSON_H
 
@@ -42,10 +41,9 @@ enum json_type {
 
 typedef uint32_t json_ref;
 
-/* In the open for the readers below alone, which are called a hundred times for each object that is written.
- */
+/* Only public for the inline readers below, which are called about a hundred times per written object. */
 struct json_node {
-    const char *key; /* of an object's member; NULL elsewhere */
+    const char *key; /* of an object's member; else NULL */
     uint32_t key_len;
     json_ref next;
     json_ref parent;
@@ -65,7 +63,7 @@ struct json_node {
 };
 
 struct json {
-    struct json_node *nodes; /* nodes[0] is the value that is not there */
+    struct json_node *nodes; /* nodes[0] is "no value" */
     uint32_t count;
     uint32_t cap;
     struct arena texts;
@@ -74,13 +72,12 @@ struct json {
     uint32_t duplicates_count;
     bool has_marks; /* json_int.h: something was marked as canonical */
     enum err failed;
-    size_t view_hint; /* object.c: what the view of the last object made from here took; the next is mostly
-                         like it */
+    size_t view_hint; /* object.c: view size of the last object, as a hint for the next */
 };
 
 void json_init(struct json *d, size_t bytes_max);
 void json_done(struct json *d);
-/* Forgets every tree; keeps the memory, unless it is more than ordinary documents need. */
+/* Drops all trees; keeps the memory, unless it is more than ordinary documents need. */
 void json_clear(struct json *d);
 
 static inline void json_done_p(struct json *d)
@@ -88,17 +85,16 @@ static inline void json_done_p(struct json *d)
     json_done(d);
 }
 
-/* Adds the tree of one JSON text. Errors say the byte offset, the field the parser was in, and what was
- * wrong. */
+/* Adds the tree of one JSON text. Errors contain the byte offset, the field, and the reason. */
 int json_parse(struct json *d, struct str text, json_ref *ret, struct error *err);
 
-/* Reading. None of these fails: what is absent or of another type reads as 0, "", false or an empty
- * container. */
+/* Reading. None of these fails: an absent value or another type reads as 0, "", false or an empty container.
+ */
 static inline enum json_type json_type(const struct json *d, json_ref v);
-/* "object", "array", "string", "number", "bool", "null": as Kubernetes' decoding errors call them. */
+/* "object", "array", "string", "number", "bool", "null": the names in Kubernetes' decoding errors. */
 const char *json_type_name(enum json_type type);
 json_ref json_get_key(const struct json *d, json_ref object, struct str key);
-/* Here, so that the length of a literal is known when it is compiled: this is what is called most. */
+/* Inline, so that the length of a literal key is a constant: the most frequently called function. */
 static inline json_ref json_get(const struct json *d, json_ref object, const char *key)
 {
     return json_get_key(d, object, str_of(key));
@@ -115,21 +111,21 @@ static inline json_ref json_parent(const struct json *d, json_ref v);
 static inline struct str json_key(const struct json *d, json_ref member);
 /* A string's characters or a number's digits. */
 static inline struct str json_text(const struct json *d, json_ref v);
-/* Shorthand for the text of a member that is a string. */
+/* The text of a member that is a string. */
 static inline struct str json_get_text(const struct json *d, json_ref object, const char *key);
 bool json_is_string(const struct json *d, json_ref v, const char *text);
 /* True for a number that is a whole 64-bit integer. */
 bool json_int64(const struct json *d, json_ref v, int64_t *ret);
-/* Same value: member order does not matter, numbers compare by their text. */
+/* Equal values: the order of members is ignored, numbers are compared as text. */
 bool json_equal(const struct json *d, json_ref a, json_ref b);
-/* The same down to the order of members: both are written alike. */
+/* Equal including the order of members: both are written identically. */
 bool json_is_same(const struct json *d, json_ref a, json_ref b);
-/* Appends where v stands below its root: "spec.containers[0].name"; "" for a root. */
+/* Appends the path of v below its root: "spec.containers[0].name"; "" for a root. */
 void json_path_text(const struct json *d, json_ref v, struct buf *out);
-/* The members dropped because a later one had the same key. They still know their key and parent. */
+/* Members that were dropped because of a later one with the same key. They keep their key and parent. */
 uint32_t json_duplicates(const struct json *d, const json_ref **ret);
 
-/* Building. New values belong to no container yet. */
+/* Building. New values are in no container. */
 json_ref json_new_object(struct json *d);
 json_ref json_new_array(struct json *d);
 json_ref json_new_string(struct json *d, struct str text);
@@ -138,48 +134,46 @@ json_ref json_new_number(struct json *d, struct str literal);
 json_ref json_new_int(struct json *d, int64_t value);
 json_ref json_new_bool(struct json *d, bool value);
 json_ref json_new_null(struct json *d);
-/* A deep copy that belongs to no container. */
+/* A deep copy that is in no container. */
 json_ref json_copy(struct json *d, json_ref v);
-/* The same of a tree that is known to be canonical for its schema: what nobody changes in the copy,
- * schema_normalize() need not look at. */
+/* The same for a tree in canonical form: schema_normalize() skips the unchanged parts of the copy. */
 json_ref json_copy_canonical(struct json *d, json_ref v);
 
-/* Editing. A value goes into one container at a time: it must have been made, copied or unlinked before. */
+/* Editing. A value is in at most one container: it must be new, copied or unlinked before. */
 void json_set(struct json *d, json_ref object, const char *key, json_ref value);
 void json_set_key(struct json *d, json_ref object, struct str key, json_ref value);
 void json_set_string(struct json *d, json_ref object, const char *key, const char *text);
 void json_append(struct json *d, json_ref array, json_ref value);
-/* In front of `before`, which is an item of the array; 0 appends. */
+/* Inserts before `before`, an item of the array; 0 appends. */
 void json_insert(struct json *d, json_ref array, json_ref before, json_ref value);
-/* Takes v out of its container. Its contents stay usable. */
+/* Removes v from its container. Its contents stay usable. */
 void json_unlink(struct json *d, json_ref v);
 bool json_remove(struct json *d, json_ref object, const char *key);
-/* Puts value where old stands; old is unlinked. Costs a walk over the members in front of old. */
+/* Replaces old by value; old is unlinked. Costs a walk over the members before old. */
 void json_replace(struct json *d, json_ref old, json_ref value);
-/* A member under a key that the object does not have yet: nothing is searched, so that building a map is
+/* Adds a member with a key that the object does not have yet: without a search, so that building a map is
  * linear. */
 void json_add_member(struct json *d, json_ref object, struct str key, json_ref value);
-/* The member, made as an empty object first where there is none. */
+/* The member; created as an empty object if it does not exist. */
 json_ref json_ensure_object(struct json *d, json_ref object, const char *key);
-/* The object's members become exactly these of them, in this order. Dropped ones still know their key and
- * parent. */
+/* Keeps exactly these members, in this order. Dropped ones keep their key and parent. */
 void json_keep_members(struct json *d, json_ref object, const json_ref *members, uint32_t count);
 void json_sort_members(struct json *d, json_ref object);
 
 int json_check(const struct json *d, struct error *err);
 
-/* Writing: compact, or indented by two blanks. Failures stick in the buffer. */
+/* Writing: compact, or indented by two spaces. Failures are kept in the buffer. */
 void json_write(const struct json *d, json_ref v, struct buf *out);
 void json_write_pretty(const struct json *d, json_ref v, struct buf *out);
 /* The number of bytes that json_write() writes. Counting stops as soon as it exceeds max; the result is then
  * any number above max. */
 size_t json_size(const struct json *d, json_ref v, size_t max);
-/* The same for a value that stands so many levels deep in a document; its first line is not indented. */
+/* The same for a value at this depth of a document; its first line is not indented. */
 void json_write_pretty_at(const struct json *d, json_ref v, unsigned depth, struct buf *out);
-/* A text as a JSON string, quoted. Bytes that are no UTF-8 become U+FFFD each. */
+/* Writes a JSON string with quotes. Invalid UTF-8 bytes become U+FFFD. */
 void json_write_string(struct buf *out, struct str text);
-/* The inside of a string, escaped and without the quotes: for a string that is written in pieces, of
- * whole characters. */
+/* Writes the content of a string, escaped and without quotes: for a string that is written in pieces of
+ * complete characters. */
 void json_write_chars(struct buf *out, struct str text);
 
 /* --- The readers' bodies --- */
@@ -195,7 +189,7 @@ static inline bool json_is_container(const struct json_node *n)
     return n->type >= JSON_ARRAY;
 }
 
-/* Of no value: the first node, or what stands for it in a document that never had one. */
+/* For "no value": the first node, or a constant for a document without nodes. */
 static inline const struct json_node *json_read(const struct json *d, json_ref v)
 {
     static const struct json_node absent = { .type = JSON_NONE };

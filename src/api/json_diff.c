@@ -1,15 +1,18 @@
+/* Differences between two JSON values as text. Recursion is limited by DIFF_DEPTH_MAX and objects by
+ * DIFF_MEMBERS_MAX members, because each member is looked up linearly; beyond that both values are written as
+ * a whole. */
 #include "api/json_diff.h"
 
 #include "base/cleanup.h"
 
 #define DIFF_VALUE_BYTES_MAX ((size_t)512)
 #define DIFF_DEPTH_MAX 8
-#define DIFF_MEMBERS_MAX 64 /* members are looked up by walking: past this an object is shown whole */
+#define DIFF_MEMBERS_MAX 64 /* members are searched linearly; larger objects are written as a whole */
 
 struct diff {
     const struct json *d;
     struct buf *out;
-    size_t from; /* where this diff begins in out */
+    size_t from; /* start of this diff in out */
     bool is_full;
 };
 
@@ -43,7 +46,7 @@ static void diff_line(struct diff *f, const struct diff_place *p, char sign, jso
 static void diff_values(struct diff *f, const struct diff_place *p, unsigned depth, json_ref before,
                         json_ref after);
 
-/* What before has, in its order, then what only after has. */
+/* The members of before, in their order, then those that only after has. */
 static void diff_members(struct diff *f, const struct diff_place *p, unsigned depth, json_ref before,
                          json_ref after)
 {

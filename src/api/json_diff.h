@@ -1,10 +1,10 @@
-/* What differs between two JSON values, for people: a pair of lines for each place.
+/* Differences between two JSON values for users: a pair of lines per place.
  *
  *     - nfs.path: "/a"
  *     + nfs.path: "/b"
  *
- * A side that has no such value has no line. Lists are shown whole. The walk is bounded in depth and in what
- * it writes: whoever sends a value large enough gets the beginning of the answer and an ellipsis. */
+ * A side without a value has no line. Lists are written as a whole. Depth and output are bounded: for a large
+ * value the result is truncated with an ellipsis. */
 #ifndef BERTH_API_JSON_DIFF_H
 #define BERTH_API_JSON_DIFF_H
 
@@ -12,7 +12,7 @@
 
 #define JSON_DIFF_BYTES_MAX ((size_t)4096)
 
-/* Appends the lines; each ends with a newline. `path` is what the places are called by. */
+/* Appends the lines; each ends with a newline. `path` is the prefix of the paths. */
 void json_diff(const struct json *d, const char *path, json_ref before, json_ref after, struct buf *out);
 
 #endif

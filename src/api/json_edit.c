@@ -1,4 +1,5 @@
-/* Building and editing JSON documents. */
+/* Building and editing JSON documents. Nothing recurses. An edit clears the marks of canonical form that it
+ * invalidates (json_int.h). */
 #include "api/json.h"
 
 #include <inttypes.h>
@@ -59,7 +60,7 @@ json_ref json_new_null(struct json *d)
     return json_add_node(d, JSON_NULL);
 }
 
-/* The copy of one node without its children; texts are shared, they never change. */
+/* Copies one node without its children; texts are shared, because they never change. */
 static json_ref json_copy_node(struct json *d, json_ref v)
 {
     json_ref copy = json_add_node(d, JSON_NONE);
@@ -81,7 +82,7 @@ json_ref json_copy(struct json *d, json_ref v)
     json_ref top = v ? json_copy_node(d, v) : 0;
     json_ref from = v, to = top;
 
-    /* Down to the first child, else to the next sibling, else up: no recursion, whatever the depth. */
+    /* Down to the first child, else to the next sibling, else up: no recursion. */
     while (to) {
         json_ref child = json_is_container(&d->nodes[from]) ? d->nodes[from].child.first : 0;
         if (!child) {
@@ -114,7 +115,7 @@ json_ref json_copy_canonical(struct json *d, json_ref v)
     return top;
 }
 
-/* The marks of v and of all below it are void: it goes to another place. */
+/* Clears the marks of v and everything below it, because it moves to another place. */
 static void json_unmark(struct json *d, json_ref top)
 {
     json_ref v = top;
@@ -176,7 +177,7 @@ void json_append(struct json *d, json_ref array, json_ref value)
     json_insert(d, array, 0, value);
 }
 
-/* The sibling in front of v; 0 for the first. */
+/* The sibling before v; 0 for the first. */
 static json_ref json_previous(const struct json *d, json_ref v)
 {
     json_ref at = d->nodes[d->nodes[v].parent].child.first;
@@ -332,7 +333,7 @@ static int json_compare_members(const void *a, const void *b, void *ctx)
     json_ref x = *(const json_ref *)a, y = *(const json_ref *)b;
     int r = str_cmp(json_key(d, x), json_key(d, y));
 
-    return r ? r : (x > y) - (x < y); /* parsed later means a higher reference */
+    return r ? r : (x > y) - (x < y); /* later parsed nodes have higher references */
 }
 
 json_ref *json_sorted_members(const struct json *d, json_ref object)
@@ -342,7 +343,7 @@ json_ref *json_sorted_members(const struct json *d, json_ref object)
     union {
         const struct json *in;
         void *out;
-    } ctx = { d }; /* qsort_r's context is not const; ours stays untouched */
+    } ctx = { d }; /* qsort_r() has a non-const context; it is not modified */
 
     if (!sorted)
         return NULL;

@@ -1,4 +1,4 @@
-/* The nodes of a JSON document, for those in this folder that edit trees in bulk. */
+/* The nodes of a JSON document, for bulk edits in this folder. */
 #ifndef BERTH_API_JSON_INT_H
 #define BERTH_API_JSON_INT_H
 
@@ -6,10 +6,10 @@
 
 #include "api/json.h"
 
-/* Makes room for more nodes; false when the document has failed, or does so now. */
+/* Grows the array of nodes; false if the document has failed, before or now. */
 bool json_grow_nodes(struct json *d);
 
-/* A new node that belongs to nothing; 0 when the document has failed or does so now. */
+/* A new node in no container; 0 if the document has failed, before or now. */
 static inline json_ref json_add_node(struct json *d, enum json_type type)
 {
     if (d->failed || (d->count == d->cap && !json_grow_nodes(d)))
@@ -18,10 +18,10 @@ static inline json_ref json_add_node(struct json *d, enum json_type type)
     return d->count++;
 }
 
-/* Canonical form (schema.h) is costly to bring about and a write changes little. So a container that is in
- * the form that its schema wants at its place is marked; whatever changes it, or anything below it, takes the
- * mark away from it and from all containers around it. What is moved to another place loses its marks. Below
- * a marked container all containers that its schema looks into are marked, which ends the way up early. */
+/* Computing the canonical form (schema.h) is expensive, and a write changes little. So a container that is in
+ * canonical form for its place is marked; a change of it or of anything below clears the mark of all
+ * containers up to the root. Values that are moved lose their marks. Below a marked container all containers
+ * that its schema describes are marked too, so that the walk up ends at the first unmarked one. */
 static inline bool json_is_canonical(const struct json *d, json_ref v)
 {
     const struct json_node *n = json_node(d, v);
@@ -43,8 +43,8 @@ static inline void json_touch(struct json *d, json_ref container)
         d->nodes[v].child.is_canonical = false;
 }
 
-/* Appends to a container, keys already set. v is new, or was in this container before, or was parsed and
- * never brought into form: it keeps its marks. */
+/* Appends to a container; the key is already set. v is new, was in this container before, or was parsed and
+ * never normalized: its marks stay. */
 static inline void json_link(struct json *d, json_ref container, json_ref v)
 {
     struct json_node *c = &d->nodes[container];
@@ -62,25 +62,25 @@ static inline void json_link(struct json *d, json_ref container, json_ref v)
     c->child.count++;
 }
 
-/* The same behind `previous`, a child of the container; 0: in front. */
+/* The same after `previous`, a child of the container; 0: at the front. */
 void json_link_after(struct json *d, json_ref container, json_ref previous, json_ref v);
-/* True for "", 0, false, [], {} and null: what a plain Go field with omitempty leaves out. */
+/* True for "", 0, false, [], {} and null: what Go's omitempty leaves out. */
 bool json_is_empty(const struct json *d, json_ref v);
-/* The members of an object sorted by key, equal keys in their order; malloc'd. NULL when there is no memory.
- */
+/* The members of an object sorted by key, equal keys in their order; allocated with malloc(). NULL without
+ * memory. */
 json_ref *json_sorted_members(const struct json *d, json_ref object);
 
-/* Of the members with the same key the last one stays. False when there is no memory. */
+/* Keeps the last of the members with the same key. False without memory. */
 bool json_settle_duplicates(struct json *d, json_ref object);
-/* Decodes a string literal's body in place and returns its new length. Its escapes have been checked; none is
- * shorter than what it means. */
+/* Decodes the content of a string literal in place and returns its new length. The escapes are already
+ * validated; none is shorter than its character. */
 size_t json_decode_string(char *body, size_t len);
-/* Reads compact JSON: see json_scan.c. The text is followed by a line end and is decoded in place. False when
- * it is anything else; then the text may be spoiled, and the document is as it was but may have failed. */
+/* Parses compact JSON: see json_scan.c. A line end must follow the text, which is decoded in place. False for
+ * any other text: then the text may be modified, and the document is unchanged but may have failed. */
 bool json_scan(struct json *d, char *text, size_t len, json_ref *ret);
 
-/* Marks, in their high bits, those of eight characters that a JSON string cannot hold as they are: quotes,
- * backslashes, control characters. The lowest mark is right; above it there may be some too many. */
+/* Marks, in the high bits, those of eight characters that must be escaped in a JSON string: quotes,
+ * backslashes, control characters. The lowest mark is exact; higher ones may be false positives. */
 static inline uint64_t json_specials(uint64_t eight)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101), highs = UINT64_C(0x8080808080808080);
@@ -90,16 +90,16 @@ static inline uint64_t json_specials(uint64_t eight)
     return (below | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & highs;
 }
 
-/* Bulk edits. json_unlink() and json_replace() look for the sibling in front, which makes many of them
- * quadratic; these cost what they touch. */
+/* Bulk edits. json_unlink() and json_replace() search for the previous sibling, which makes many of them
+ * quadratic; these do not. */
 
-/* v stays where it is, under its key, and takes over the type and the contents of value; a container is left
- * empty. What v held is let go. */
+/* v keeps its place and key, and gets the type and contents of value; value is left empty. The old contents
+ * of v are dropped. */
 void json_become(struct json *d, json_ref v, json_ref value);
-/* Marks a child as gone. It stays linked, as JSON_NONE, until json_sweep() takes out all such children. */
+/* Marks a child as removed. It stays linked, as JSON_NONE, until json_sweep() unlinks all such children. */
 void json_drop(struct json *d, json_ref v);
 void json_sweep(struct json *d, json_ref container);
-/* The container's children become exactly these, in this order: its own, or ones that have no parent. */
+/* Makes these the container's children, in this order: its own, or values in no container. */
 void json_relink(struct json *d, json_ref container, const json_ref *children, uint32_t count);
 
 #endif

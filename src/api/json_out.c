@@ -1,3 +1,5 @@
+/* Writes JSON text into a buffer. There is no state besides the buffer: its last character decides whether a
+ * comma is needed. Plain keys and strings are copied in one piece. */
 #include "api/json_out.h"
 
 #include <inttypes.h>
@@ -8,11 +10,11 @@
 #include "api/json.h"
 #include "base/cleanup.h"
 
-/* Formatted texts up to this size need no memory of their own. */
+/* Formatted texts up to this size are not allocated. */
 #define JSON_OUT_SMALL_BYTES 512
 
-/* A comma, where the buffer ends with a whole value: every value ends with a quote, a closing bracket, a
- * digit or a letter. */
+/* Writes a comma if the buffer ends with a value: every value ends with a quote, a closing bracket, a digit
+ * or a letter. */
 static void json_out_separate(struct buf *b)
 {
     switch (b->len ? b->data[b->len - 1] : '{') {
@@ -36,7 +38,7 @@ static bool is_plain(struct str key)
     return true;
 }
 
-/* Nearly every key is plain, and written in one piece. */
+/* Most keys need no escapes and are written in one piece. */
 void json_out_key_str(struct buf *b, struct str key)
 {
     char *at;
@@ -141,7 +143,7 @@ void json_out_null(struct buf *b, const char *key)
     buf_add_cstr(b, "null");
 }
 
-/* Times and quantities have no character that JSON escapes. */
+/* Times and quantities contain no character that JSON escapes. */
 
 void json_out_time(struct buf *b, const char *key, struct timestamp t)
 {

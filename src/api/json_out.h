@@ -1,4 +1,4 @@
-/* JSON text written member by member into a buffer: the one writer for bodies, answers and reports.
+/* Writes JSON text into a buffer, member by member: for request bodies, responses and reports.
  *
  *     json_out_object(b, NULL);
  *     json_out_text(b, "name", v->obj.name);
@@ -7,10 +7,10 @@
  *     json_out_end_array(b);
  *     json_out_end_object(b);
  *
- * key is the member's name, NULL for an item of an array and for the document itself. Commas are placed by
- * what the buffer ends with, so that there is no state: a document begins in an empty buffer, behind a line
- * end, or behind a blank. Failures stick in the buffer (base/buf.h). Documents that must be read or edited
- * are trees (api/json.h). */
+ * key is the member's name, NULL for an item of an array and for the document itself. The last character of
+ * the buffer decides whether a comma is written, so that there is no state: a document starts in an empty
+ * buffer, after a newline, or after a space. Failures are kept in the buffer (base/buf.h). Documents that
+ * must be read or edited are trees (api/json.h). */
 #ifndef BERTH_API_JSON_OUT_H
 #define BERTH_API_JSON_OUT_H
 
@@ -34,16 +34,16 @@ void json_out_textf(struct buf *b, const char *key, const char *fmt, ...)
 void json_out_int(struct buf *b, const char *key, int64_t n);
 void json_out_bool(struct buf *b, const char *key, bool is_true);
 void json_out_null(struct buf *b, const char *key);
-/* RFC 3339 in whole seconds, as metadata has it; in microseconds, as leases have it. */
+/* RFC 3339: in seconds, for metadata; in microseconds, for leases. */
 void json_out_time(struct buf *b, const char *key, struct timestamp t);
 void json_out_time_micro(struct buf *b, const char *key, struct timestamp t);
 void json_out_quantity(struct buf *b, const char *key, const struct quantity *q);
 /* {"storage": q}: a capacity. */
 void json_out_storage(struct buf *b, const char *key, const struct quantity *q);
-/* A value that is JSON already; trusted. */
+/* A value that is already JSON; trusted. */
 void json_out_raw(struct buf *b, const char *key, struct str json);
 
-/* The key only: the caller writes the value next, by whatever writes JSON. */
+/* Only the key: the caller writes the value next, with any function that writes JSON. */
 void json_out_key(struct buf *b, const char *key);
 /* For keys that are not C strings. */
 void json_out_key_str(struct buf *b, struct str key);

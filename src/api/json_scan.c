@@ -1,11 +1,11 @@
-/* Reading compact JSON: what json_write() writes, and Go's encoder, so nearly all that is ever read here.
+/* Parses compact JSON, as json_write() and Go's encoder write it: nearly all texts.
  *
- * No blanks, no numbers but plain integers, nothing that is wrong: whatever else is met ends the scan, and
- * json_parse() begins anew with yajl, which takes the rest of JSON and has the words for what is no JSON at
- * all. What the scan takes, yajl takes too, and the nodes are the same, in the same order.
+ * Only texts without white space and with plain integers are accepted. Anything else ends the scan, and
+ * json_parse() starts again with yajl, which accepts all of JSON and reports errors. Every text that the scan
+ * accepts is also accepted by yajl, with the same nodes in the same order.
  *
- * The text ends with a line end, which may stand nowhere in compact JSON: a single byte can always be looked
- * at. It has been found to be UTF-8 before. Cost: one pass, eight bytes at a time inside strings. */
+ * The text ends with a line end, which cannot occur in compact JSON, so that reading one byte ahead is always
+ * safe. It was already validated as UTF-8. Costs: one pass, eight bytes at a time inside strings. */
 #include "api/json.h"
 
 #include <endian.h>
@@ -13,21 +13,21 @@
 
 #include "api/json_int.h"
 
-/* Longer integers might not fit a double; yajl's way asks. */
+/* Longer integers may exceed a double; yajl's path checks that. */
 #define SCAN_DIGITS_MAX 299
 
 struct scan {
     struct json *d;
     char *at;
     const char *end;
-    struct str key; /* of the member whose value comes next */
-    json_ref inner; /* the innermost open container */
+    struct str key; /* key of the member whose value follows */
+    json_ref inner; /* innermost open container */
     json_ref root;
     uint32_t depth;
 };
 
-/* How many characters stand in front of the first quote, backslash or control character. The line end at the
- * text's end is one. */
+/* The number of characters before the first quote, backslash or control character. The line end at the end of
+ * the text is one. */
 static size_t plain_len(const struct scan *s, const char *from)
 {
     const char *at = from;
@@ -47,13 +47,13 @@ static size_t plain_len(const struct scan *s, const char *from)
 
 static bool is_hex4(const char *s)
 {
-    for (int i = 0; i < 4; i++) /* a byte that ends the text is no digit: nothing behind it is looked at */
+    for (int i = 0; i < 4; i++) /* the byte that ends the text is not a digit: nothing beyond it is read */
         if (!strchr("0123456789abcdefABCDEF", s[i]) || !s[i])
             return false;
     return true;
 }
 
-/* The length of a string that has escapes, up to its closing quote; 0 when one of them is not right. */
+/* The length of a string with escapes, up to its closing quote; 0 if an escape is invalid. */
 static size_t escaped_len(const struct scan *s, const char *body)
 {
     const char *at = body + plain_len(s, body);
@@ -171,7 +171,7 @@ static bool scan_scalar(struct scan *s)
     }
 }
 
-/* Goes into the container that begins here. */
+/* Enters the container that starts here. */
 static bool scan_open(struct scan *s, enum json_type type)
 {
     json_ref v = s->depth < JSON_DEPTH_MAX ? scan_add_value(s, type) : 0;
@@ -201,8 +201,7 @@ static bool scan_close(struct scan *s)
     return true;
 }
 
-/* Takes what begins here: a scalar, or the opening of a container and, of an object's first member, the key.
- */
+/* Parses a scalar, or the start of a container and, for an object, the key of its first member. */
 static bool scan_value(struct scan *s)
 {
     bool is_object = *s->at == '{';
@@ -214,7 +213,7 @@ static bool scan_value(struct scan *s)
     return !is_object || *s->at == '}' || scan_key(s);
 }
 
-/* From one value to the next: over a comma, and of a member the key. */
+/* Advances to the next value: over a comma and, for a member, its key. */
 static bool scan_comma(struct scan *s)
 {
     if (*s->at != ',')
@@ -223,7 +222,7 @@ static bool scan_comma(struct scan *s)
     return s->d->nodes[s->inner].type == JSON_ARRAY || scan_key(s);
 }
 
-/* True when what was just taken is the opening of a container with something in it. */
+/* True if the last token was the start of a container that is not empty. */
 static bool scan_is_inside(const struct scan *s, json_ref inner_before)
 {
     if (s->inner == inner_before)
@@ -258,7 +257,7 @@ bool json_scan(struct json *d, char *text, size_t len, json_ref *ret)
         return true;
     }
     if (d->count > 0)
-        d->count = count > 0 ? count : 1; /* the value that is not there came with the first */
+        d->count = count > 0 ? count : 1; /* node 0, "no value", is created with the first value */
     d->duplicates_count = duplicates;
     return false;
 }

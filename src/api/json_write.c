@@ -1,20 +1,21 @@
-/* Writing JSON. Deep trees are walked through their links, without recursion.
+/* Writes JSON. Trees are walked through their links, without recursion.
  *
- * What comes out is JSON whatever the texts hold: messages repeat what a client has sent, which may be any
- * bytes. Those that are no UTF-8 become U+FFFD each. */
+ * The output is always valid JSON: error messages repeat what a client has sent, which may be any bytes.
+ * Invalid UTF-8 bytes become U+FFFD. */
 #include "api/json.h"
 
 #include <string.h>
 
 #include "api/json_int.h"
 
-/* What follows the backslash for the characters that need one, 'u' for a \u00XX escape; 0 for the rest. */
+/* The character after the backslash for characters that are escaped, 'u' for a \u00XX escape; 0 for the rest.
+ */
 static const char json_escapes[256] = {
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'b', 't', 'n', 'u', 'f', 'r', 'u', 'u',         'u',
     'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u', ['"'] = '"', ['\\'] = '\\',
 };
 
-/* True when one of eight characters is a quote, a backslash, a control character or not ASCII. */
+/* True if one of eight characters is a quote, a backslash, a control character or not ASCII. */
 static bool json_any_special(uint64_t eight)
 {
     return ((eight & UINT64_C(0x8080808080808080)) | json_specials(eight)) != 0;
@@ -25,7 +26,7 @@ static bool json_is_plain(char c)
     return (unsigned char)c < 0x80 && !json_escapes[(unsigned char)c];
 }
 
-/* How many characters stand in front of the first that needs a closer look. */
+/* The number of characters before the first special one. */
 static size_t json_plain_len(struct str text)
 {
     size_t len = 0;
@@ -37,7 +38,8 @@ static size_t json_plain_len(struct str text)
             break;
         len += sizeof eight;
     }
-    if (text.len - len < sizeof eight && text.len >= sizeof eight) { /* the rest, with some seen twice */
+    if (text.len - len < sizeof eight &&
+        text.len >= sizeof eight) { /* the last eight bytes, overlapping the previous ones */
         memcpy(&eight, text.s + text.len - sizeof eight, sizeof eight);
         if (!json_any_special(eight))
             return text.len;
@@ -47,7 +49,7 @@ static size_t json_plain_len(struct str text)
     return len;
 }
 
-/* Writes the characters beyond ASCII that text begins with, and returns how many bytes they had. */
+/* Writes the non-ASCII characters at the start of text, and returns their number of bytes. */
 static size_t json_write_foreign(struct buf *out, struct str text)
 {
     size_t len = 0;
@@ -87,7 +89,7 @@ void json_write_chars(struct buf *out, struct str text)
     }
 }
 
-/* Copies a text as long as nothing in it needs a closer look: false when something does. */
+/* Copies a text without special characters; false if it has one. */
 static bool json_copy_plain(char *to, struct str text)
 {
     size_t at = 0;
@@ -99,7 +101,7 @@ static bool json_copy_plain(char *to, struct str text)
             return false;
         memcpy(to + at, &eight, sizeof eight);
     }
-    if (at < text.len && text.len >= sizeof eight) { /* the rest, with some seen twice */
+    if (at < text.len && text.len >= sizeof eight) { /* the last eight bytes, overlapping the previous ones */
         memcpy(&eight, text.s + text.len - sizeof eight, sizeof eight);
         if (json_any_special(eight))
             return false;
@@ -116,7 +118,7 @@ static bool json_copy_plain(char *to, struct str text)
 
 void json_write_string(struct buf *out, struct str text)
 {
-    char *at = buf_grow(out, text.len + 2); /* nearly always: one piece, one pass */
+    char *at = buf_grow(out, text.len + 2); /* usually: one piece, one pass */
 
     if (!at)
         return;
@@ -191,7 +193,7 @@ static void json_write_scalar(const struct json_node *n, struct buf *out)
     }
 }
 
-/* depth: of top, in what stands around it. */
+/* depth: of top in its document. */
 static void json_write_tree(const struct json *d, json_ref top, struct buf *out, bool pretty, unsigned depth)
 {
     json_ref v = top;
@@ -231,7 +233,7 @@ static void json_write_tree(const struct json *d, json_ref top, struct buf *out,
     }
 }
 
-/* One node without its children: its key, its brackets or its text. */
+/* The size of one node without its children: its key, its brackets or its text. */
 static size_t json_node_size(const struct json_node *n, bool has_key)
 {
     size_t size = has_key && n->key ? json_chars_size((struct str){ n->key, n->key_len }) + 3 : 0;

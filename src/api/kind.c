@@ -1,3 +1,5 @@
+/* The table of kinds and lookups in it. Lookups are linear: there are two dozen kinds, and callers on hot
+ * paths keep the result. */
 #include "api/kind.h"
 
 #include <assert.h>

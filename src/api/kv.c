@@ -1,3 +1,4 @@
+/* Sorting and bisection of key-value pairs. The pairs and their texts belong to the caller. */
 #include "api/kv.h"
 
 #include <stdlib.h>

@@ -8,10 +8,10 @@ struct kv {
     const char *key, *value;
 };
 
-/* Puts the pairs in the order that kv_get() relies on: bytewise by key. */
+/* Sorts the pairs bytewise by key, as kv_get() requires. */
 void kv_sort(struct kv *pairs, size_t count);
 
-/* The value of the key, NULL when it is absent. An empty value is "". pairs are sorted. */
+/* The value of the key, NULL if it is absent. An empty value is "". pairs are sorted. */
 const char *kv_get(const struct kv *pairs, size_t count, const char *key);
 
 #endif

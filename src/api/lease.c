@@ -1,3 +1,5 @@
+/* The Lease kind: schema, validation and decoding. strategy and preferredHolder belong to a feature that is
+ * off: they are accepted and only stored if the old object has them. */
 #include "api/lease.h"
 
 #include <inttypes.h>

@@ -6,10 +6,10 @@
 
 struct lease {
     struct object obj;
-    const char *holder;       /* "" when nobody holds it */
-    int64_t duration_seconds; /* 0 when unset */
+    const char *holder;       /* "" if it is not held */
+    int64_t duration_seconds; /* 0 if not set */
     int64_t transitions;
-    struct timestamp acquired; /* unset: zero */
+    struct timestamp acquired; /* zero if not set */
     struct timestamp renewed;
 };
 

@@ -1,3 +1,6 @@
+/* Reads and writes lists of objects. Reading unlinks one item after another from the parsed document, so that
+ * memory is bounded by the text. Writing copies the text of each object, without kind and apiVersion for
+ * built-in kinds. */
 #include "api/list.h"
 
 #include <assert.h>
@@ -9,7 +12,7 @@
 
 /* --- Reading --- */
 
-/* What the items of a list are: ret is NULL when each says its own. */
+/* The kind of the items of a list: NULL if each item has its own. */
 static int list_kind(struct str api_version, struct str name, const struct kind_info **ret, struct error *err)
 {
     const struct kind_info *k;
@@ -36,7 +39,7 @@ static struct list_meta list_read_meta(const struct json *d, json_ref meta)
         .remaining = -1,
     };
 
-    (void)json_int64(d, json_get(d, meta, "remainingItemCount"), &m.remaining); /* absent leaves -1 */
+    (void)json_int64(d, json_get(d, meta, "remainingItemCount"), &m.remaining); /* stays -1 if absent */
     return m;
 }
 
@@ -66,8 +69,7 @@ int list_open(struct json *d, json_ref v, const struct kind_info *k, struct list
     return 0;
 }
 
-/* The item's own word on its kind must agree with the list's; where it has none it gets the list's. NULL
- * after an error. */
+/* The kind of an item must be that of the list; an item without one gets it. NULL after an error. */
 static const struct kind_info *list_item_kind(const struct list_reader *l, json_ref item, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(256);
@@ -114,7 +116,7 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err)
 
     if (!item)
         return 0;
-    json_unlink(l->d, item); /* the first one costs nothing, and paths in errors begin at the item */
+    json_unlink(l->d, item); /* the first item needs no search, and paths in errors start at the item */
     l->next++;
     r = list_make(l, item, ret, err);
     return r < 0 ? error_wrap(err, "items[%" PRIu32 "]", index) : 1;
@@ -122,7 +124,7 @@ int list_next(struct list_reader *l, struct object **ret, struct error *err)
 
 /* --- Writing --- */
 
-/* Takes off what s begins with; false when it begins otherwise. Called for every item: inline. */
+/* Removes a prefix; false if s does not start with it. Inline, because it is called for every item. */
 static inline bool skip_prefix(struct str *s, const char *prefix, size_t len)
 {
     if (s->len < len || memcmp(s->s, prefix, len) != 0)
@@ -133,8 +135,8 @@ static inline bool skip_prefix(struct str *s, const char *prefix, size_t len)
 
 #define SKIP_LITERAL(s, literal) skip_prefix(s, literal, sizeof(literal) - 1)
 
-/* Canonical text begins with kind and apiVersion, and metadata always follows: leaving the two out is to
- * start later. A text that was decoded without them begins otherwise and needs no cut. */
+/* Canonical text starts with kind and apiVersion, followed by metadata: they are removed by starting later. A
+ * text that was decoded without them needs no cut. */
 static bool skip_type(const struct kind_info *k, struct str *text)
 {
     return SKIP_LITERAL(text, "{\"kind\":\"") && skip_prefix(text, k->name, strlen(k->name)) &&

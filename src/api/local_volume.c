@@ -1,3 +1,5 @@
+/* Reads the annotations of discovered local volumes. Pure. The annotations are untrusted: a value that does
+ * not parse counts as absent. */
 #include "api/local_volume.h"
 
 #include <string.h>

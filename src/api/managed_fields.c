@@ -1,3 +1,9 @@
+/* Reads, changes and writes metadata.managedFields. At most MANAGED_ENTRIES_MAX entries are read, and at most
+ * MANAGED_UPDATES_MAX Update entries are written; older ones are merged into the entry ancient-changes, as in
+ * Kubernetes.
+ *
+ * The entries stay JSON nodes: unchanged sets of fields are neither parsed nor copied. Costs of a write: a
+ * pass over the entries and over the changed fields. */
 #include "api/managed_fields.h"
 
 #include <assert.h>
@@ -14,7 +20,7 @@
 
 /* --- Names --- */
 
-/* Control characters, and what is no text at all, are not printed. */
+/* Control characters and invalid UTF-8 are left out. */
 void manager_of_user_agent(struct str user_agent, struct buf *out)
 {
     struct str name = str_next(&user_agent, '/');
@@ -65,7 +71,7 @@ static bool entry_is(const struct managed_entry *e, struct str manager, struct s
            str_eq(e->subresource, subresource);
 }
 
-/* Every write reads every entry, and asks for the same few texts again and again: they are looked up once. */
+/* Looks up the members of an entry once, because every write reads every entry several times. */
 static struct managed_entry entry_of(const struct json *d, json_ref node)
 {
     struct managed_entry e = { .node = node };
@@ -88,7 +94,7 @@ static struct managed_entry entry_of(const struct json *d, json_ref node)
     return e;
 }
 
-/* True when the entry can be read. What it owns may be nothing. */
+/* True if the entry is valid. Its set of fields may be empty. */
 static bool entry_read(struct json *d, json_ref node, struct managed_entry *ret)
 {
     struct managed_entry e = entry_of(d, node);
@@ -104,8 +110,8 @@ static bool entry_read(struct json *d, json_ref node, struct managed_entry *ret)
     return true;
 }
 
-/* Of entries for the same manager the last one counts. */
-static void managed_drop_twin(struct managed *m, const struct managed_entry *e)
+/* The last entry for the same manager wins. */
+static void managed_drop_duplicate(struct managed *m, const struct managed_entry *e)
 {
     for (size_t i = 0; i < m->entries.count; i++) {
         if (entry_is(&m->entries.items[i], e->manager, e->operation, e->subresource)) {
@@ -136,7 +142,7 @@ int managed_read(struct managed *m, json_ref list, struct error *err)
             break;
         if (owned_is_empty(m->d, e.fields) || !is_api_version(m->w->kind, e.api_version))
             continue;
-        managed_drop_twin(m, &e);
+        managed_drop_duplicate(m, &e);
         if (vec_push(&m->entries, e) < 0)
             return error_no_memory(err);
     }
@@ -210,7 +216,7 @@ void managed_lose(struct managed *m, const struct managed_entry *except, json_re
 
 /* --- Writing back --- */
 
-/* Times are in canonical form, so their texts compare as they do; none is before all others. */
+/* Times are in canonical form, so that their texts can be compared; no time is before all others. */
 static int entry_cmp(const void *a, const void *b)
 {
     const struct managed_entry *left = a, *right = b;
@@ -238,7 +244,7 @@ static void managed_drop_empty(struct managed *m)
     m->entries.count = kept;
 }
 
-/* The entry that old changes go to: the one there is, else the oldest under another name. */
+/* The entry that old changes are merged into: an existing one, else the oldest Update entry, renamed. */
 static size_t managed_ancient(struct managed *m)
 {
     size_t oldest = m->entries.count;
@@ -256,7 +262,8 @@ static size_t managed_ancient(struct managed *m)
     return oldest;
 }
 
-/* Entries are sorted, so the oldest update is the first. It keeps the newest time of what it takes in. */
+/* Entries are sorted, so that the oldest update comes first. The merged entry has the newest time of its
+ * sources. */
 static void managed_cap(struct managed *m)
 {
     size_t count = managed_count(m, MANAGED_UPDATE), ancient;
@@ -322,8 +329,8 @@ void managed_fields_keep_reset(struct json *d, json_ref object)
         json_append(d, list, json_new_object(d));
 }
 
-/* The entries to start from: those that came with the object, when it may bring any and they can be read,
- * else those it had. */
+/* The initial entries: those in the request, if it may contain any and they are valid, else those of the
+ * stored object. */
 static int managed_start(struct managed *m, json_ref old, struct error *err)
 {
     json_ref sent = json_get(m->d, m->meta, "managedFields");
@@ -344,7 +351,7 @@ static int managed_start(struct managed *m, json_ref old, struct error *err)
     return managed_read(m, sent, err);
 }
 
-/* The writer gets what it changed. */
+/* Adds the changed fields to the writer's entry. */
 static int managed_gain(struct managed *m, json_ref set, struct error *err)
 {
     struct managed_entry *own = managed_find(m, MANAGED_UPDATE);
@@ -380,9 +387,8 @@ int managed_fields_update(struct json *d, json_ref object, json_ref old, const s
 
 #define MEMBERS_SOUGHT_MAX 64
 
-/* Two stored objects have their members in the same order. Where that is not so, a member is looked for,
- * unless there are so many that this would take long: then they count as different, and the write takes
- * place. */
+/* Members of two stored objects have the same order. If not, a member is searched, unless there are too many
+ * members: then the objects count as different, and the write is performed. */
 static bool members_equal(const struct json *d, json_ref a, json_ref b, const char *except)
 {
     bool many = json_count(d, a) > MEMBERS_SOUGHT_MAX;

@@ -1,3 +1,4 @@
+/* Schemas of ObjectMeta, references and selectors. Tables only: no code, no state. */
 #include "api/meta.h"
 
 static const struct field owner_reference_fields[] = {
@@ -47,7 +48,7 @@ static const struct field object_reference_fields[] = {
     { "uid", FIELD_STRING, .go_type = "types.UID", .number = 4 },
     { "apiVersion", FIELD_STRING, .number = 5 },
     { "resourceVersion", FIELD_STRING, .number = 6 },
-    /* Of a part of the object: events name containers so. */
+    /* A part of the object, such as a container. */
     { "fieldPath", FIELD_STRING, .number = 7 },
 };
 const struct schema object_reference_schema = SCHEMA_ATOMIC("ObjectReference", object_reference_fields);

@@ -1,3 +1,6 @@
+/* Translates volumes of former in-tree plugins to CSI, one function per plugin. The translation reads the
+ * object's JSON text, because most of these sources are not decoded, and creates a new PersistentVolume
+ * object. Costs: one parse and one decode per call; callers cache the result. */
 #include "api/migration.h"
 
 #include <string.h>
@@ -11,16 +14,16 @@
 #define ANN_AZURE_GROUP "kubernetes.io/azure-file-resource-group"
 #define HANDLE_BYTES_MAX ((size_t)4 << 10)
 
-/* A volume on its way: what it is in d, and what it becomes. */
+/* A translation in progress. */
 struct translation {
     struct json *d;
-    json_ref source;       /* as it was */
-    json_ref csi;          /* what it becomes */
-    json_ref attributes;   /* csi.volumeAttributes, added at the end unless it is empty */
+    json_ref source;       /* the original source */
+    json_ref csi;          /* the new CSI source */
+    json_ref attributes;   /* csi.volumeAttributes; added at the end unless it is empty */
     const char *name;      /* of the PersistentVolume, or of the volume in its pod */
-    const char *secret_ns; /* of a secret that does not say; "" for none */
-    const char *group;     /* the resource group; "" for none */
-    struct str zones;      /* as a label says them, "a__b"; s is NULL for none */
+    const char *secret_ns; /* default namespace of secrets; "" for none */
+    const char *group;     /* resource group; "" for none */
+    struct str zones;      /* as in a label, "a__b"; s is NULL for none */
     struct buf *handle;
     struct error *err;
 };
@@ -30,11 +33,11 @@ struct moved_plugin {
     const char *driver;
     enum volume_source_kind source;
     enum pod_volume_type in_pods;
-    const char *topology; /* the driver's key for zones; NULL: none */
-    const char *id;       /* the member that names a pod's volume; NULL: the handle does */
-    bool keeps_read_only; /* the driver is told */
-    bool modes_by_reader; /* a pod's volume that is read-only may be on many nodes */
-    /* Writes the handle, and adds what the driver wants to know besides. */
+    const char *topology; /* topology key of the driver; NULL: none */
+    const char *id;       /* member that names the volume of a pod; NULL: the handle does */
+    bool keeps_read_only; /* read-only is passed to the driver */
+    bool modes_by_reader; /* a read-only volume of a pod may be attached to many nodes */
+    /* Writes the handle and adds further attributes for the driver. */
     int (*translate)(struct translation *t);
 };
 
@@ -47,7 +50,7 @@ static struct str text_of(const struct translation *t, const char *member)
     return json_type(t->d, v) == JSON_STRING ? json_text(t->d, v) : STR_LIT("");
 }
 
-/* A whole number as it is written; fallback for none, and for 0. */
+/* The partition as a number; fallback if it is not set or 0. */
 static struct str partition_of(const struct translation *t, struct str fallback)
 {
     json_ref v = json_get(t->d, t->source, "partition");
@@ -75,9 +78,9 @@ static int write_id(const struct translation *t, const char *member)
     return 0;
 }
 
-/* --- One plugin each --- */
+/* --- Translations, one per plugin --- */
 
-/* "aws://zone/vol-1" is vol-1. */
+/* "aws://zone/vol-1" becomes vol-1. */
 static int translate_aws(struct translation *t)
 {
     struct str id = text_of(t, "volumeID");
@@ -91,7 +94,7 @@ static int translate_aws(struct translation *t)
     return 0;
 }
 
-/* Several zones, "a__b", are those of a regional disk; a region is a zone without its last part. */
+/* Several zones, "a__b", mean a regional disk; the region is the zone without its last part. */
 static int translate_gce(struct translation *t)
 {
     struct str id = text_of(t, "pdName"), zone = t->zones.s ? t->zones : STR_LIT("UNSPECIFIED");
@@ -125,7 +128,8 @@ static int translate_azure_disk(struct translation *t)
     return write_id(t, "diskURI");
 }
 
-/* "azure-storage-account-NAME-secret" is of NAME; any other secret stands for itself. */
+/* "azure-storage-account-NAME-secret" belongs to the account NAME; any other secret name is the account
+ * itself. */
 static struct str azure_account(struct str secret)
 {
     static const struct str before = STR_LIT("azure-storage-account-"), after = STR_LIT("-secret");
@@ -258,7 +262,7 @@ static int write_source(const struct moved_plugin *m, struct translation *t)
 
 /* --- Topology --- */
 
-/* Calls fn with each expression of the volume's node affinity; true as soon as fn says so. */
+/* Calls fn for each expression of the volume's node affinity; true as soon as fn returns true. */
 static bool any_expression(struct json *d, json_ref terms,
                            bool (*fn)(struct json *d, json_ref expression, const char *key, const char *with),
                            const char *key, const char *with)
@@ -293,7 +297,7 @@ static bool rename_key(struct json *d, json_ref e, const char *key, const char *
     return false;
 }
 
-/* What a volume calls its zone: by its node affinity, else by its labels. */
+/* True if the volume uses the beta name of the zone label: in its node affinity, else in its labels. */
 static bool uses_beta(struct json *d, json_ref terms, const struct volume *v)
 {
     if (any_expression(d, terms, is_there, ZONE, NULL))
@@ -303,7 +307,7 @@ static bool uses_beta(struct json *d, json_ref terms, const struct volume *v)
     return !object_label(&v->obj, ZONE) && object_label(&v->obj, BETA_ZONE);
 }
 
-/* An expression that wants one of the zones "a__b"; 0 when there is none. */
+/* An expression that requires one of the zones "a__b"; 0 if there is none. */
 static json_ref zones_expression(struct json *d, const char *key, const char *zones)
 {
     json_ref e = json_new_object(d), values = json_new_array(d);
@@ -333,7 +337,7 @@ static json_ref ensure_array(struct json *d, json_ref object, const char *key)
     return json_get(d, object, key);
 }
 
-/* Each term of the node affinity wants one of the zones too. */
+/* Adds the zones as a requirement to each term of the node affinity. */
 static void add_zones(struct json *d, json_ref spec, const char *key, const char *zones)
 {
     json_ref e = zones_expression(d, key, zones), required, terms;
@@ -431,13 +435,13 @@ int migration_translate(const struct volume *v, struct object **ret, struct erro
     json_set(&d, spec, "csi", t.csi);
     if (m->topology)
         translate_topology(&d, spec, v, m->topology);
-    /* GCE's disks are on one node, or on many for reading: what was written once meant no more. */
+    /* GCE disks support one node, or many read-only nodes: older access modes meant no more than that. */
     if (m->source == SOURCE_GCE_DISK && v->modes != 0)
         set_modes(&d, spec, v->modes == ACCESS_ROX ? "ReadOnlyMany" : "ReadWriteOnce");
     return make_volume(&d, root, ret, err);
 }
 
-/* A directory bears the name. */
+/* The name becomes a directory name. */
 static int write_inline_name(const struct moved_plugin *m, const struct translation *t, struct buf *ret)
 {
     struct str id = m->id ? text_of(t, m->id) : buf_str(t->handle);
@@ -451,9 +455,10 @@ static int write_inline_name(const struct moved_plugin *m, const struct translat
 
 static json_ref inline_source(const struct json *d, json_ref pod, const struct pod_volume *v)
 {
-    for (json_ref x = json_first(d, json_path(d, pod, "spec", "volumes")); x; x = json_next(d, x))
-        if (json_is_string(d, json_get(d, x, "name"), v->name))
-            return json_get(d, x, pod_volume_type_names[v->type]);
+    for (json_ref volume = json_first(d, json_path(d, pod, "spec", "volumes")); volume;
+         volume = json_next(d, volume))
+        if (json_is_string(d, json_get(d, volume, "name"), v->name))
+            return json_get(d, volume, pod_volume_type_names[v->type]);
     return 0;
 }
 

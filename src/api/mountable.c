@@ -1,8 +1,11 @@
+/* Tables of the volume kinds that the node agent cannot mount. A kind that gets a plugin is removed here
+ * (CONTRIBUTING.md, Add a volume plugin). */
 #include "api/mountable.h"
 
 #include <string.h>
 
-/* What has no plugin on a node, none that became a CSI driver, and no driver of its own. */
+/* Kinds without a plugin in the node agent, without a CSI driver that replaced it, and without another
+ * driver. */
 static const bool unmountable_sources[SOURCE_COUNT] = {
     [SOURCE_GLUSTERFS] = true, [SOURCE_FLOCKER] = true,    [SOURCE_RBD] = true, [SOURCE_QUOBYTE] = true,
     [SOURCE_CEPHFS] = true,    [SOURCE_ISCSI] = true,      [SOURCE_FC] = true,  [SOURCE_PHOTON] = true,

@@ -1,17 +1,17 @@
-/* Which kinds of volumes Berth's node agent can mount: by a plugin of its own, by a CSI driver or by a
- * FlexVolume driver. The API takes the others too, for nodes that a kubelet runs. */
+/* Which kinds of volumes Berth's node agent can mount: with a plugin, a CSI driver or a FlexVolume driver.
+ * The API accepts the other kinds too, for nodes with a kubelet. */
 #ifndef BERTH_API_MOUNTABLE_H
 #define BERTH_API_MOUNTABLE_H
 
 #include "api/node.h"
 #include "api/pod_volume.h"
 
-/* SOURCE_NONE is no kind, and true. */
+/* True for SOURCE_NONE. */
 bool source_is_mountable(enum volume_source_kind source);
-/* True too for a kind that nobody here knows. */
+/* True for an unknown kind. */
 bool pod_volume_is_mountable(enum pod_volume_type type);
 
-/* Berth's agent runs the node, not a kubelet. */
+/* True if the node runs Berth's agent, not a kubelet. */
 bool node_is_berths(const struct node *n);
 
 #endif

@@ -1,3 +1,5 @@
+/* Sorts and searches the names of list items. The table is in the arena of the errors; names are borrowed
+ * from the document. */
 #include "api/name_table.h"
 
 #include <stdlib.h>

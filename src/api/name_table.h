@@ -1,5 +1,4 @@
-/* Names of a list's items, sorted, for rules that look names up: a look-up costs log n however long the list
- * is. */
+/* The names of a list's items, sorted, for validation rules that look names up: O(log n) per lookup. */
 #ifndef BERTH_API_NAME_TABLE_H
 #define BERTH_API_NAME_TABLE_H
 
@@ -15,8 +14,8 @@ struct name_table {
     uint32_t count;
 };
 
-/* A table of the items' members of that name, or of the items themselves when key is NULL, in the memory of
- * the errors. Without memory it is empty: see errors_check_room(). */
+/* A table of the items' members with that name, or of the items themselves if key is NULL. Without memory it
+ * is empty: see errors_check_room(). */
 struct name_table name_table_of(struct validation *v, json_ref list, const char *key);
 /* An empty table with room for count names, to be filled and sorted. */
 struct name_table name_table_new(struct validation *v, uint32_t count);

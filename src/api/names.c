@@ -1,3 +1,6 @@
+/* Validates names, keys and label values with hand-written matchers instead of regular expressions: one pass
+ * per rule, without allocation. The error texts are those of Kubernetes, which quote the regular expressions.
+ */
 #include "api/names.h"
 
 #include <assert.h>
@@ -10,7 +13,7 @@
 #define LABEL_VALUE_BYTES_MAX 63
 #define CSI_DRIVER_BYTES_MAX 63
 
-/* The sentences; the doubled blanks before "or" are the API's. */
+/* Error texts; the double spaces before "or" are those of the API. */
 #define TEXT_TOO_LONG_63 "must be no more than 63 characters"
 #define TEXT_TOO_LONG_253 "must be no more than 253 characters"
 #define TEXT_EMPTY "must be non-empty"
@@ -53,7 +56,7 @@ static bool is_alnum(char c)
     return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
 }
 
-/* [a-z0-9]([-a-z0-9]*[a-z0-9])?, with capitals too when any_case. */
+/* [a-z0-9]([-a-z0-9]*[a-z0-9])?, with any_case also capitals. */
 static bool matches_dns_label(struct str s, bool any_case)
 {
     bool (*is_inner)(char) = any_case ? is_alnum : is_lower_or_digit;
@@ -66,7 +69,7 @@ static bool matches_dns_label(struct str s, bool any_case)
     return true;
 }
 
-/* Labels of any length with dots between. */
+/* Labels of any length, separated by dots. */
 static bool matches_dns_subdomain(struct str s, bool any_case)
 {
     if (s.len == 0)
@@ -110,7 +113,7 @@ static void check_dns_label(struct str value, struct name_problems *p)
         problem_add(p, NAME_INVALID, TEXT_TOO_LONG_63);
     if (matches_dns_label(value, /* any_case= */ false))
         return;
-    /* a subdomain that is no label can only have dots */
+    /* a subdomain that is not a label contains dots */
     problem_add(p, NAME_INVALID, matches_dns_subdomain(value, false) ? "must not contain dots" : TEXT_LABEL);
 }
 
@@ -166,7 +169,7 @@ static void check_label_value(struct str value, struct name_problems *p)
         problem_add(p, NAME_INVALID, TEXT_VALUE);
 }
 
-/* Keys become file names in a mounted volume: nothing that could climb out of it. */
+/* Keys become file names in a volume: no path may leave it. */
 static void check_config_key(struct str value, struct name_problems *p)
 {
     if (value.len > DNS_SUBDOMAIN_BYTES_MAX)
@@ -249,10 +252,10 @@ bool name_check(enum name_rule rule, struct str value, struct name_problems *ret
     return ret->count == 0;
 }
 
-/* A letter stands in for the dash at the end, and for what will follow it: a name must be right with both. */
+/* The trailing dash is replaced by a letter: the prefix must be valid with and without what follows it. */
 bool name_check_prefix(enum name_rule rule, struct str value, struct name_problems *ret)
 {
-    char masked[DNS_SUBDOMAIN_BYTES_MAX + 1]; /* what is longer is wrong with or without its dash */
+    char masked[DNS_SUBDOMAIN_BYTES_MAX + 1]; /* a longer prefix is invalid anyway */
 
     if (value.len < 2 || value.len > sizeof masked || value.s[value.len - 1] != '-')
         return name_check(rule, value, ret);

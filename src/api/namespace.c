@@ -1,3 +1,5 @@
+/* The Namespace kind: schema, defaults, validation and decoding. The label kubernetes.io/metadata.name always
+ * has the name of the namespace. spec.finalizers only changes through the finalize subresource. */
 #include "api/namespace.h"
 
 #include "api/defaults.h"
@@ -38,7 +40,7 @@ static const struct field namespace_fields[] = {
 };
 static const struct schema namespace_schema = SCHEMA("Namespace", namespace_fields);
 
-/* The label is the name, whatever the writer says: selectors of other objects rely on it. */
+/* The label is always the name, whatever the client sends: selectors of other objects depend on it. */
 static void namespace_set_label(struct json *d, json_ref object)
 {
     json_ref meta = json_ensure_object(d, object, "metadata");
@@ -76,13 +78,13 @@ static void namespace_prepare_create(struct json *d, json_ref object, struct tim
     json_ref status = json_new_object(d);
 
     (void)now;
-    namespace_set_label(d, object); /* a generated name came after the defaults */
+    namespace_set_label(d, object); /* a generated name is set after the defaults */
     namespace_add_finalizer(d, object);
     json_set_string(d, status, "phase", namespace_phase_names[NAMESPACE_ACTIVE]);
     json_set(d, object, "status", status);
 }
 
-/* Neither part may touch the spec. */
+/* Neither part may change the spec. */
 static void namespace_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                      struct timestamp now)
 {
@@ -107,11 +109,11 @@ static void validate_spec_finalizers(struct validation *v)
         validate_name(v, &at, NAME_FINALIZER, json_text(v->d, m));
 }
 
-/* A namespace is Terminating exactly when it is being deleted. */
+/* Terminating if and only if the namespace is being deleted. */
 static void validate_phase(struct validation *v)
 {
     struct field_path status = path_child(NULL, "status"),
-                      at = path_child(&status, "Phase"); /* the API's own spelling */
+                      at = path_child(&status, "Phase"); /* the spelling of the API */
     struct str phase = json_get_text(v->d, json_get(v->d, v->object, "status"), "phase");
 
     if (json_path(v->d, v->object, "metadata", "deletionTimestamp")) {

@@ -7,7 +7,7 @@
 #include "api/object.h"
 
 #define LABEL_NAMESPACE_NAME "kubernetes.io/metadata.name"
-/* In spec.finalizers: whoever empties the namespace takes it out last. */
+/* In spec.finalizers: removed last, by the component that deletes the contents of the namespace. */
 #define FINALIZER_NAMESPACE "kubernetes"
 
 enum namespace_phase { NAMESPACE_ACTIVE, NAMESPACE_TERMINATING, NAMESPACE_PHASE_COUNT };
@@ -30,7 +30,7 @@ static inline const struct namespace *namespace_of(const struct object *o)
     return (const struct namespace *)(const void *)o;
 }
 
-/* What prepare_update is for the finalize subresource, the one way to change spec.finalizers. */
+/* prepare_update for the finalize subresource, the only way to change spec.finalizers. */
 void namespace_prepare_finalize(struct json *d, json_ref object, json_ref old);
 
 #endif

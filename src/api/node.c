@@ -1,3 +1,5 @@
+/* The Node kind: schema, defaults, validation and decoding. The schema is open: fields that Berth does not
+ * know are kept, because kubelets of other versions write Nodes too. */
 #include "api/node.h"
 
 #include <string.h>
@@ -141,7 +143,7 @@ static const struct field node_fields[] = {
 };
 static const struct schema node_schema = SCHEMA_OPEN("Node", node_fields);
 
-/* podCIDR is the first of podCIDRs. Where they differ the single one wins: it is all old clients know. */
+/* podCIDR is the first of podCIDRs. If they differ podCIDR wins, because old clients only know that one. */
 static void default_pod_cidrs(struct json *d, json_ref spec)
 {
     json_ref list = json_get(d, spec, "podCIDRs");
@@ -183,14 +185,14 @@ static void validate_amounts(struct validation *v, const struct field_path *p, c
 static void node_validate(struct validation *v)
 {
     struct field_path meta = path_child(NULL, "metadata"), status = path_child(NULL, "status");
-    struct field_path taints = path_child(&meta, "taints"); /* sic: where the API reports spec.taints */
+    struct field_path taints = path_child(&meta, "taints"); /* sic: the API reports spec.taints there */
 
     validate_taints(v, &taints, json_path(v->d, v->object, "spec", "taints"));
     validate_amounts(v, &status, "capacity");
     validate_amounts(v, &status, "allocatable");
 }
 
-/* Set once, by whoever knows, and then fixed. */
+/* May be set once and is then immutable. */
 static void validate_set_once(struct validation *v, const struct field_path *p, const char *key,
                               const char *shown)
 {

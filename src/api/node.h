@@ -9,7 +9,7 @@
 #include "api/resources.h"
 #include "api/taint.h"
 
-/* The controller attaches and detaches for this node; presence is what counts. */
+/* The controller attaches and detaches for this node; only the presence counts. */
 #define ANN_CONTROLLER_ATTACHES "volumes.kubernetes.io/controller-managed-attach-detach"
 
 struct attached_volume {
@@ -38,7 +38,7 @@ struct node {
     struct amounts capacity;
     struct amounts allocatable;
     struct status_conditions conditions;
-    struct texts volumes_in_use; /* as the node agent last said */
+    struct texts volumes_in_use; /* as last reported by the node agent */
     const struct attached_volume *volumes_attached;
     const struct node_address *addresses;
     uint32_t volumes_attached_count;
@@ -58,9 +58,9 @@ static inline const struct node *node_of(const struct object *o)
 
 /* The condition Ready is True. */
 bool node_is_ready(const struct node *n);
-/* Whatever the taint's value and effect. */
+/* With any value and effect. */
 bool node_has_taint(const struct node *n, const char *key);
-/* NULL when the node does not report it. */
+/* NULL if the node does not report it. */
 const struct attached_volume *node_attached_volume(const struct node *n, const char *unique_name);
 /* The first address of that type; NULL for none. */
 const char *node_address(const struct node *n, const char *type);

@@ -1,3 +1,6 @@
+/* Node selectors and topologies: building, matching and formatting. A term uses a label selector for its
+ * expressions and a field selector for its fields. Matching allocates nothing and costs O(log labels) per
+ * requirement. */
 #include "api/node_selector.h"
 
 #include <assert.h>
@@ -8,7 +11,7 @@
 
 #define FIELD_OP_COUNT SELECTOR_EXISTS /* In and NotIn */
 #define PATH_BYTES_MAX 96
-/* Of those that are shown to people. */
+/* In a text for users. */
 #define TERMS_SHOWN 3
 
 int node_selector_add_term(struct node_selector *sel, struct arena *a, struct error *err)
@@ -22,7 +25,7 @@ int node_selector_add_term(struct node_selector *sel, struct arena *a, struct er
     return 0;
 }
 
-/* Collects into the selector's own list, which is made when the first problem turns up. */
+/* Adds the problems of a requirement to the selector's list, which is created on first use. */
 static int node_selector_take_problems(struct node_selector *sel, struct arena *a,
                                        const struct problems *found, struct error *err)
 {
@@ -32,7 +35,7 @@ static int node_selector_take_problems(struct node_selector *sel, struct arena *
     if (!sel->problems)
         return arena_check(a, err);
     problems_addf(sel->problems, "%s", found->text);
-    sel->problems->count += found->count - 1; /* one text may hold several, joined as the list joins them */
+    sel->problems->count += found->count - 1; /* one text may contain several, joined like the list */
     return 0;
 }
 
@@ -170,7 +173,7 @@ int topology_selector_add_expression(struct topology_selector *sel, struct arena
                                      const struct str *values, size_t values_count, struct error *err)
 {
     struct requirement_parts parts = { .key = key, .values = values, .values_count = values_count };
-    struct problems ignored = { 0 }; /* the class was validated; a wrong term just matches nothing */
+    struct problems ignored = { 0 }; /* the class is already validated; an invalid term matches nothing */
     struct topology_term *term;
     struct requirement r;
 

@@ -1,9 +1,8 @@
-/* Which nodes: node selectors (node affinity of volumes and pods) and a class's allowed topologies.
+/* Node selectors (node affinity of volumes and pods) and allowed topologies of classes.
  *
- * Both are lists of terms of which one must match; a term matches when all its requirements do. Like label
- * selectors they live in the arena they were built with. A requirement that is wrong does not fail the
- * building: it makes its term match nothing, and the error is told by the match, when no other term
- * matches. */
+ * Both are lists of terms, of which one must match; a term matches if all its requirements do. Like label
+ * selectors they are in the arena they were built with. An invalid requirement does not fail the building:
+ * its term matches nothing, and the match reports the error if no other term matches. */
 #ifndef BERTH_API_NODE_SELECTOR_H
 #define BERTH_API_NODE_SELECTOR_H
 
@@ -18,20 +17,20 @@ struct problems;
 struct node_term {
     struct label_selector labels;
     struct field_selector fields;
-    size_t expressions_count; /* with the wrong ones */
+    size_t expressions_count; /* including invalid ones */
     size_t fields_count;
     bool is_broken;
 };
 
-/* Zeroed, it matches nothing. */
+/* Zeroed: matches nothing. */
 struct node_selector {
     struct node_term *terms;
     size_t count;
     size_t room;
-    struct problems *problems; /* of all terms; NULL while there are none */
+    struct problems *problems; /* of all terms; NULL: none */
 };
 
-/* Begins a term; requirements go to the latest one. Building fails only when the arena is full. */
+/* Starts a term; requirements are added to the last one. Fails only if the arena is full. */
 int node_selector_add_term(struct node_selector *sel, struct arena *a, struct error *err);
 /* matchExpressions: In, NotIn, Exists, DoesNotExist, Gt, Lt on labels. */
 int node_selector_add_expression(struct node_selector *sel, struct arena *a,
@@ -40,34 +39,35 @@ int node_selector_add_expression(struct node_selector *sel, struct arena *a,
 int node_selector_add_field(struct node_selector *sel, struct arena *a, const struct requirement_parts *parts,
                             struct error *err);
 
-/* 1 when a term matches, 0 when none does, -ERR_INVALID when none does and some were wrong. node_name
- * NULL: the labels alone are judged, and requirements on fields hold. */
+/* 1 if a term matches, 0 if none does, -ERR_INVALID if none does and some are invalid. node_name NULL: only
+ * labels are compared, and requirements for fields count as met. */
 int node_selector_matches(const struct node_selector *sel, const struct kv *labels, size_t count,
                           const char *node_name, struct error *err);
 
-/* The labels that it asks for, for people: "kubernetes.io/hostname=n1", "disk=ssd,zone in (a,b)". Of many
- * terms the first few. */
+/* The required labels for users: "kubernetes.io/hostname=n1", "disk=ssd,zone in (a,b)". Only the first few
+ * terms. */
 void node_selector_words(const struct node_selector *sel, struct buf *out);
 
-/* A volume's node affinity against a node's labels. required is NULL when the volume has none. 0 when the
- * volume can be used there, -ERR_UNAVAILABLE "no matching NodeSelectorTerms" when it cannot, -ERR_INVALID
- * as above. */
+/* Compares a volume's node affinity with a node's labels. required: NULL if the volume has none. 0 if the
+ * volume can be used there, -ERR_UNAVAILABLE "no matching NodeSelectorTerms" if not, -ERR_INVALID as above.
+ */
 int node_affinity_check(const struct node_selector *required, const struct kv *labels, size_t count,
                         struct error *err);
 
-/* The label that a local volume is tied to its node by. */
+/* The label that ties a local volume to its node. */
 #define LABEL_HOSTNAME "kubernetes.io/hostname"
-/* The requirement that names hosts by it; NULL for none. */
+/* The requirement of the term that lists host names; NULL for none. */
 const struct requirement *node_term_hosts(const struct node_term *t);
 
-/* The nodes that there are, for who has many: all of them, and those of one host, are asked whether the
- * selector matches one. */
+/* Lookup for callers with many nodes: whether the selector matches any node, or any node with this host name.
+ */
 struct node_lookup {
     bool (*any)(const void *ctx, const struct node_selector *sel);
     bool (*on_host)(const void *ctx, const char *host, const struct node_selector *sel);
     const void *ctx;
 };
-/* There is a node that the selector matches. Where it names hosts, no others are looked at. */
+/* True if the selector matches an existing node. If all terms list host names, only those nodes are compared.
+ */
 bool node_selector_is_met(const struct node_selector *sel, const struct node_lookup *nodes);
 
 struct topology_term {
@@ -75,16 +75,16 @@ struct topology_term {
     bool is_broken;
 };
 
-/* Zeroed, it matches everything. */
+/* Zeroed: matches everything. */
 struct topology_selector {
     struct topology_term *terms;
     size_t count;
     size_t room;
 };
 
-/* Begins a term; without expressions it matches nothing. Both fail only when the arena is full. */
+/* Starts a term; without expressions it matches nothing. Both fail only if the arena is full. */
 int topology_selector_add_term(struct topology_selector *sel, struct arena *a, struct error *err);
-/* matchLabelExpressions: the key's value is one of the values. */
+/* matchLabelExpressions: the label has one of the values. */
 int topology_selector_add_expression(struct topology_selector *sel, struct arena *a, struct str key,
                                      const struct str *values, size_t values_count, struct error *err);
 bool topology_selector_matches(const struct topology_selector *sel, const struct kv *labels, size_t count);

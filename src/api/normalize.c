@@ -1,4 +1,4 @@
-/* Canonical form: see schema.h. One walk over the tree, led by the tables. */
+/* Computes the canonical form (schema.h): one walk over the tree, controlled by the tables. */
 #include "api/schema.h"
 
 #include <assert.h>
@@ -14,12 +14,12 @@
 
 #define SCHEMA_FIELDS_MAX 96
 #define SCHEMA_DEPTH_MAX 24
-/* A hundred of these fit the report. */
+/* A hundred of these fit into the report. */
 #define REPORT_PATH_BYTES_MAX 600
 
 struct problem {
-    json_ref at;     /* where it shows: references grow with the place in the text */
-    json_ref member; /* whose path is told */
+    json_ref at;     /* position: references increase with the position in the text */
+    json_ref member; /* the member whose path is shown */
     bool duplicate;
 };
 
@@ -27,11 +27,10 @@ struct problem {
 struct normalizer {
     struct json *d;
     bool drop_unknown;
-    bool is_applied;    /* a part of an object: what it has is what it has */
-    bool keeps_unknown; /* some unknown field was kept: the next who reads this may want to drop it */
+    bool is_applied;    /* body of an apply: nothing is added, and empty values are kept */
+    bool keeps_unknown; /* an unknown field was kept: a later pass may have to drop it */
     struct error *err;
-    const char
-        *path[SCHEMA_DEPTH_MAX]; /* the fields above, as Go's errors name them: no indexes, no map keys */
+    const char *path[SCHEMA_DEPTH_MAX]; /* fields above, as in Go's errors: without indexes and map keys */
     unsigned depth;
     bool reporting;
     struct problem problems[FIELD_REPORT_COUNT_MAX];
@@ -42,7 +41,7 @@ static int normalize_object(struct normalizer *n, const struct schema *s, json_r
 
 /* --- Marks --- */
 
-/* True when a pass before this one has seen to v, and nothing was changed since. */
+/* True if an earlier pass normalized v and nothing has changed since. */
 static bool normalize_is_done(const struct normalizer *n, json_ref v)
 {
     return !n->is_applied && json_is_canonical(n->d, v);
@@ -78,7 +77,7 @@ static int problem_cmp(const void *a, const void *b)
     return left->duplicate - right->duplicate;
 }
 
-/* True when v stands, or stood before it was dropped as a duplicate, somewhere below root. */
+/* True if v is, or was before it was dropped as a duplicate, below root. */
 static bool json_is_below(const struct json *d, json_ref v, json_ref root)
 {
     while (v && v != root)
@@ -86,8 +85,8 @@ static bool json_is_below(const struct json *d, json_ref v, json_ref root)
     return v == root;
 }
 
-/* The first of some dropped members with the key and the parent of v; 0 for none. */
-static json_ref json_find_twin(const struct json *d, json_ref v, const json_ref *dropped, uint32_t count)
+/* The first dropped member with the key and parent of v; 0 for none. */
+static json_ref json_find_duplicate(const struct json *d, json_ref v, const json_ref *dropped, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         if (json_parent(d, dropped[i]) == json_parent(d, v) &&
@@ -96,8 +95,8 @@ static json_ref json_find_twin(const struct json *d, json_ref v, const json_ref 
     return 0;
 }
 
-/* A key that comes again and again is told once, where it comes the second time. Must run before anything is
- * moved: paths are told by the links as they were parsed. */
+/* A key that occurs several times is reported once, at its second occurrence. Must run before anything is
+ * moved, because paths are built from the links as parsed. */
 static void normalize_note_duplicates(struct normalizer *n, json_ref root)
 {
     const json_ref *dropped;
@@ -105,9 +104,9 @@ static void normalize_note_duplicates(struct normalizer *n, json_ref root)
 
     for (uint32_t i = 0; i < count && n->reporting; i++) {
         json_ref v = dropped[i], second;
-        if (!json_is_below(n->d, v, root) || json_find_twin(n->d, v, dropped, i))
+        if (!json_is_below(n->d, v, root) || json_find_duplicate(n->d, v, dropped, i))
             continue;
-        second = json_find_twin(n->d, v, dropped + i + 1, count - i - 1);
+        second = json_find_duplicate(n->d, v, dropped + i + 1, count - i - 1);
         if (!second)
             second = json_get_key(n->d, json_parent(n->d, v), json_key(n->d, v));
         normalize_note(n, (struct problem){ .at = second, .member = v, .duplicate = true });
@@ -132,7 +131,7 @@ static void normalize_write_report(struct normalizer *n, struct field_report *re
     }
 }
 
-/* --- Errors, worded as Go's decoder words them --- */
+/* --- Errors, with the texts of Go's decoder --- */
 
 static void go_type_name(const struct field *f, enum field_type type, struct buf *out)
 {
@@ -165,7 +164,7 @@ static void go_type_name(const struct field *f, enum field_type type, struct buf
     }
 }
 
-/* v is not what field f (or, for type = f->item, one of its items) wants. */
+/* v does not have the type of field f (or, with type = f->item, of its items). */
 static int normalize_mismatch(struct normalizer *n, const struct schema *s, const struct field *f,
                               enum field_type type, json_ref v)
 {
@@ -186,7 +185,7 @@ static int normalize_mismatch(struct normalizer *n, const struct schema *s, cons
 
 /* --- Values --- */
 
-/* Makes v a string with this text. In place: a list of any length stays linear. */
+/* Makes v a string with this text, in place, so that a list of any length stays linear. */
 static void normalize_text(struct normalizer *n, json_ref v, struct str text)
 {
     json_ref made;
@@ -254,7 +253,7 @@ static int normalize_bytes(struct normalizer *n, const struct schema *s, const s
     return r;
 }
 
-/* True when v is such an integer. Of the two ways to write zero the plain one stays. */
+/* True if v is such an integer. -0 becomes 0. */
 static bool normalize_int(struct normalizer *n, json_ref v, int64_t low, int64_t high)
 {
     int64_t value;
@@ -284,7 +283,7 @@ static int normalize_nested(struct normalizer *n, const struct field *f, json_re
     return r;
 }
 
-/* Checks one value of field f and brings it into canonical form. */
+/* Checks one value of field f and normalizes it. */
 static int normalize_value(struct normalizer *n, const struct schema *s, const struct field *f,
                            enum field_type type, json_ref v)
 {
@@ -306,7 +305,7 @@ static int normalize_value(struct normalizer *n, const struct schema *s, const s
         break;
     case FIELD_INT_OR_STRING:
         ok = have == JSON_STRING || normalize_int(n, v, INT32_MIN, INT32_MAX);
-        type = FIELD_INT32; /* what does not begin as a string is read as a number */
+        type = FIELD_INT32; /* anything that does not start like a string is read as a number */
         break;
     case FIELD_ANY:
         ok = true;
@@ -330,7 +329,7 @@ static int normalize_value(struct normalizer *n, const struct schema *s, const s
     return ok ? 0 : normalize_mismatch(n, s, f, type, v);
 }
 
-/* What an item that is null decodes to: the zero value of its type. */
+/* The value of a null item: the zero value of its type. */
 static json_ref json_new_zero(struct json *d, enum field_type type)
 {
     switch (type) {
@@ -350,7 +349,7 @@ static json_ref json_new_zero(struct json *d, enum field_type type)
         return json_new_string(d, STR_LIT(""));
     case FIELD_QUANTITY:
         return json_new_string(d, STR_LIT("0"));
-    case FIELD_TIME: /* the time that is not set is written as null */
+    case FIELD_TIME: /* an unset time is written as null */
     case FIELD_MICRO_TIME:
     case FIELD_ANY:
     case FIELD_TYPE_COUNT:
@@ -406,11 +405,11 @@ static int normalize_map(struct normalizer *n, const struct schema *s, const str
 
 /* --- Objects --- */
 
-/* Whether a field is written: *v is 0 when it is not, and may be a new value for fields that always are. */
+/* Whether a field is written: *v is 0 if not; it may be a new value for fields that are always written. */
 static void normalize_presence(struct normalizer *n, const struct field *f, json_ref *v)
 {
     bool is_list = f->type == FIELD_LIST || f->type == FIELD_MAP;
-    bool is_struct = f->type == FIELD_OBJECT || f->type == FIELD_ANY; /* {} says something: emptyDir: {} */
+    bool is_struct = f->type == FIELD_OBJECT || f->type == FIELD_ANY; /* {} is a value: emptyDir: {} */
 
     if (*v && (f->flags & FIELD_DROPPED))
         *v = 0;
@@ -431,7 +430,7 @@ const struct field *schema_field(const struct schema *s, struct str name)
     return NULL;
 }
 
-/* The field of that name, looked for from `from` on and then from the start: members mostly come in order. */
+/* The field of that name, searched from `from` on and then from the start: members are usually in order. */
 static const struct field *field_from(const struct schema *s, const struct field *from, struct str name)
 {
     for (const struct field *f = from; f < s->fields + s->fields_count && name.len; f++)
@@ -440,7 +439,7 @@ static const struct field *field_from(const struct schema *s, const struct field
     return from == s->fields ? NULL : schema_field(s, name);
 }
 
-/* Files each member under its field, or behind the known ones. Returns how many members are not known. */
+/* Sorts the members by their fields, unknown ones after the known. Returns the number of unknown members. */
 static uint32_t normalize_sort_out(struct normalizer *n, const struct schema *s, json_ref v, json_ref *slots,
                                    json_ref *others)
 {
@@ -479,7 +478,7 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
         normalize_presence(n, f, slot);
         if (*slot && !json_parent(n->d, *slot)) {
             json_set(n->d, v, f->name, *slot);
-            /* Its own fields may be of the kind that always stand. */
+            /* Some of its own fields may always be written. */
             if (f->type == FIELD_OBJECT || f->type == FIELD_LIST || f->type == FIELD_MAP)
                 r = normalize_value(n, s, f, f->type, *slot);
             if (r < 0)
@@ -489,7 +488,7 @@ static int normalize_fields(struct normalizer *n, const struct schema *s, json_r
     return json_check(n->d, n->err);
 }
 
-/* kept has room for the object's members and as many again as the schema has fields. */
+/* kept has room for the object's members and one more per field of the schema. */
 static int normalize_members(struct normalizer *n, const struct schema *s, json_ref v, json_ref *kept)
 {
     json_ref slots[SCHEMA_FIELDS_MAX];

@@ -1,3 +1,8 @@
+/* Objects: decoding into views, and their lifetime. Struct, text and view of an object are in one arena,
+ * which nearly always has one block: an object is allocated and freed at once.
+ *
+ * Strings with a NUL byte are rejected, because views are C strings. The reference count is atomic, because
+ * worker threads hold objects. */
 #include "api/object.h"
 
 #include <assert.h>
@@ -7,7 +12,7 @@
 
 /* --- Decoding helpers --- */
 
-/* what: "" for the value at v, else what about it. */
+/* what: "" for the value at v, else a part of it. */
 static void decode_fail_nul(struct decoder *dec, json_ref v, const char *what)
 {
     _cleanup_(buf_done_p) struct buf path = BUF_INIT(ERROR_MSG_BYTES_MAX);
@@ -17,7 +22,7 @@ static void decode_fail_nul(struct decoder *dec, json_ref v, const char *what)
         error_set(dec->err, ERR_BAD_REQUEST, "%s: %smust not contain a NUL character", buf_cstr(&path), what);
 }
 
-/* A copy of a text at v, "" when that fails. */
+/* A copy of a text at v, "" on failure. */
 static const char *decode_copy(struct decoder *dec, json_ref v, struct str text, const char *what)
 {
     const char *copy;
@@ -216,7 +221,7 @@ static void decode_meta(struct decoder *dec, json_ref meta, struct object *o)
 
 /* --- Objects --- */
 
-/* Decodes into an arena of which `bytes` are reserved at once. */
+/* Decodes into an arena with `bytes` reserved. */
 static int object_build(const struct kind_info *k, const struct json *d, json_ref v, struct str text,
                         size_t bytes, struct object **ret, struct error *err)
 {
@@ -236,19 +241,19 @@ static int object_build(const struct kind_info *k, const struct json *d, json_re
     refcount_init(&o->refs);
     o->kind = k;
     o->text = (struct str){ copy, text.len };
-    struct decoder x = { .d = d, .arena = &a, .err = err };
-    decode_meta(&x, json_get(d, v, "metadata"), o);
-    k->decode(&x, v, o);
+    struct decoder decoder = { .d = d, .arena = &a, .err = err };
+    decode_meta(&decoder, json_get(d, v, "metadata"), o);
+    k->decode(&decoder, v, o);
     o->arena = a;
-    if (x.r < 0) {
+    if (decoder.r < 0) {
         (void)object_unref(o);
-        return x.r;
+        return decoder.r;
     }
     *ret = o;
     return 0;
 }
 
-/* True when the object fills its one block but for a little. */
+/* True if the object nearly fills its block. */
 static bool object_is_snug(const struct object *o, size_t reserved)
 {
     size_t packed = arena_packed_bytes(&o->arena);
@@ -256,9 +261,9 @@ static bool object_is_snug(const struct object *o, size_t reserved)
     return packed <= reserved && reserved - packed <= packed / 16;
 }
 
-/* Objects are kept by the hundred thousand, and how much a view takes is known only when it is made. So it is
- * made to the measure of the one before, and once more, to its own, when that does not fit: in a stream of
- * like objects seldom. */
+/* Hundreds of thousands of objects are kept, and the size of a view is only known after decoding. So the size
+ * of the previous object is reserved first, and if that does not fit the object is decoded again with its own
+ * size; rarely needed for a sequence of similar objects. */
 static int object_make(const struct kind_info *k, struct json *d, json_ref v, struct str text,
                        struct object **ret, struct error *err)
 {
@@ -360,7 +365,7 @@ struct object *object_ref(const struct object *o)
     union {
         const struct object *in;
         struct object *out;
-    } shared = { o }; /* the count is the one thing about a published object that changes */
+    } shared = { o }; /* the reference count is the only mutable part of a published object */
 
     refcount_inc(&shared.out->refs);
     return shared.out;
@@ -369,7 +374,7 @@ struct object *object_ref(const struct object *o)
 struct object *object_unref(struct object *o)
 {
     if (o && refcount_dec(&o->refs)) {
-        struct arena a = o->arena; /* the object lives in it */
+        struct arena a = o->arena; /* the object is inside */
         arena_done(&a);
     }
     return NULL;

@@ -1,3 +1,6 @@
+/* Compares two trees, or walks an applied body, and collects the places that a manager owns. Frames on the
+ * stack represent the path; sets are only created when a place is added, so that unchanged parts allocate
+ * nothing. Recursion is limited by OWNED_DEPTH_MAX. */
 #include "api/owned_diff.h"
 
 #include "api/json_int.h"
@@ -7,12 +10,12 @@
 
 enum side { SIDE_SET, SIDE_GONE, SIDE_COUNT };
 
-/* A place on the way down. Its sets are made when something below it has to go into them. */
+/* A place on the path. Its sets are created when something below it is added. */
 struct frame {
     struct frame *up;
     struct str name; /* a member's key, or an item's path element */
     bool is_item;
-    bool had_parent; /* what always stands here did so before */
+    bool had_parent; /* the parent existed before */
     unsigned depth;
     json_ref sets[SIDE_COUNT];
 };
@@ -20,10 +23,10 @@ struct frame {
 struct walk {
     struct json *d;
     const struct owned_scope *scope;
-    bool names; /* of an applied body; else of a difference */
+    bool names; /* for an applied body; else a difference */
     struct buf element;
-    json_ref wrong; /* names: an item that cannot be told apart; 0: there is none */
-    bool is_twin;
+    json_ref wrong; /* in an applied body: an item without a unique name; 0: none */
+    bool is_duplicate;
 };
 
 static void diff_value(struct walk *w, struct frame *f, struct owned_type t, json_ref old, json_ref now);
@@ -106,7 +109,7 @@ static struct frame frame_below(struct frame *f, struct str name, bool is_item)
     return (struct frame){ .up = f, .name = name, .is_item = is_item, .depth = f->depth + 1 };
 }
 
-/* Below a frame all is done. */
+/* All places below a frame were visited. */
 static void frame_sort(const struct walk *w, const struct frame *f)
 {
     for (enum side side = SIDE_SET; side < SIDE_COUNT; side++)
@@ -114,7 +117,7 @@ static void frame_sort(const struct walk *w, const struct frame *f)
             json_sort_members(w->d, f->sets[side]);
 }
 
-/* --- All of a value --- */
+/* --- Complete values --- */
 
 static void mark_value(struct walk *w, struct frame *f, struct owned_type t, json_ref v, enum side side);
 
@@ -124,9 +127,9 @@ static void mark_items(struct walk *w, struct frame *f, struct owned_type t, jso
     struct owned_type item_type = owned_item_type(t);
 
     owned_parts_init(w->d, t, list, /* from= */ 0, &parts);
-    if (w->names && !w->wrong && (parts.nameless || parts.twin)) {
-        w->is_twin = !parts.nameless;
-        w->wrong = w->is_twin ? parts.twin : parts.nameless;
+    if (w->names && !w->wrong && (parts.nameless || parts.duplicate)) {
+        w->is_duplicate = !parts.nameless;
+        w->wrong = w->is_duplicate ? parts.duplicate : parts.nameless;
     }
     for (uint32_t i = 0; i < parts.count; i++) {
         struct frame below = frame_below(f, parts.items[i].name, /* is_item= */ true);
@@ -146,7 +149,7 @@ static void mark_members(struct walk *w, struct frame *f, struct owned_type t, j
     }
 }
 
-/* v and everything in it. */
+/* Adds v and everything in it. */
 static void mark_value(struct walk *w, struct frame *f, struct owned_type t, json_ref v, enum side side)
 {
     bool self = w->names ? f->is_item : !frame_is_metadata(f);
@@ -159,7 +162,7 @@ static void mark_value(struct walk *w, struct frame *f, struct owned_type t, jso
         return;
     }
     if (!json_first(w->d, v) && w->names)
-        return; /* a list without items names nothing */
+        return; /* an empty list names nothing */
     if (self)
         json_add_member(w->d, frame_set(w, f, side), STR_LIT("."), json_new_object(w->d));
     if (json_type(w->d, v) == JSON_ARRAY)
@@ -171,7 +174,7 @@ static void mark_value(struct walk *w, struct frame *f, struct owned_type t, jso
 
 /* --- Differences --- */
 
-/* A member that was not there before. What every object of the type has, was: empty, but there. */
+/* A new member. Members that every object of the type has existed before, empty. */
 static void diff_new(struct walk *w, struct frame *f, const struct field *field, struct owned_type t,
                      json_ref now)
 {
@@ -205,7 +208,7 @@ static void diff_member(struct walk *w, struct frame *f, struct owned_type t, st
         mark_value(w, &below, type, old, SIDE_GONE);
 }
 
-/* Pairs up parts by name. */
+/* Pairs parts by name. */
 static void diff_parts(struct walk *w, struct frame *f, struct owned_type t, const struct owned_parts *olds,
                        const struct owned_parts *nows)
 {
@@ -228,7 +231,7 @@ static void diff_parts(struct walk *w, struct frame *f, struct owned_type t, con
     }
 }
 
-/* Members from old_from and now_from on, which come in different orders or not on both sides. */
+/* Members from old_from and now_from on, which are in different order or only on one side. */
 static void diff_apart(struct walk *w, struct frame *f, struct owned_type t, json_ref old, json_ref old_from,
                        json_ref now, json_ref now_from)
 {
@@ -249,8 +252,8 @@ static bool is_same_scalar(const struct json_node *a, const struct json_node *b)
             (a->text.len == b->text.len && memcmp(a->text.s, b->text.s, a->text.len) == 0));
 }
 
-/* Members mostly come in the same order: as long as they do, no name is looked up. This is where a write that
- * changes little spends its time. */
+/* Members are usually in the same order: as long as they are, no name is looked up. A write with few changes
+ * spends most of its time here. */
 static void diff_members(struct walk *w, struct frame *f, struct owned_type t, json_ref old, json_ref now)
 {
     json_ref v = json_first(w->d, old), u = json_first(w->d, now);
@@ -295,7 +298,7 @@ int owned_diff(struct json *d, const struct owned_scope *s, json_ref old, json_r
                json_ref *ret_gone, struct error *err)
 {
     struct walk w = { .d = d, .scope = s, .element = BUF_INIT(d->bytes_max) };
-    /* A new custom resource is compared with nothing at all. */
+    /* A new custom resource is compared with nothing. */
     struct frame root = { .had_parent = !(s->kind->flags & KIND_IS_CUSTOM) };
     int r;
 
@@ -317,8 +320,8 @@ static int named_wrong(const struct walk *w, struct error *err)
 
     json_path_text(w->d, w->wrong, &path);
     return error_set(err, ERR_BAD_REQUEST, "%s: %s", path.failed ? "…" : buf_cstr(&path),
-                     w->is_twin ? "an earlier item of the list has the same keys"
-                                : "the item lacks the keys that identify it");
+                     w->is_duplicate ? "an earlier item of the list has the same keys"
+                                     : "the item lacks the keys that identify it");
 }
 
 int owned_named(struct json *d, const struct owned_scope *s, json_ref applied, json_ref *ret,

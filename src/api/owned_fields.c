@@ -1,3 +1,6 @@
+/* Sets of fields: parsing of path elements, set operations and printing. Operations walk two sorted trees
+ * side by side and edit the first in place. Recursion is limited by OWNED_DEPTH_MAX, which owned_check()
+ * enforces. */
 #include "api/owned_fields.h"
 
 #include "api/json_int.h"
@@ -7,8 +10,8 @@
 
 /* --- Path elements --- */
 
-/* Takes a JSON scalar off the front of *rest. Strings are taken by their quotes; what their escapes mean
- * interests nobody here. */
+/* Takes a JSON scalar from the front of *rest. Strings end at their closing quote; escapes are not decoded.
+ */
 static bool element_scalar(struct str *rest, struct str *ret)
 {
     size_t len = 0;
@@ -40,7 +43,7 @@ static bool element_take(struct str *rest, char c)
     return true;
 }
 
-/* Takes `"name":scalar` and the comma or brace behind it. */
+/* Takes `"name":scalar` and the comma or brace after it. */
 static bool element_pair(struct str *rest, struct str *name, struct str *value, bool *more)
 {
     if (!element_scalar(rest, name) || name->s[0] != '"' || !element_take(rest, ':') ||
@@ -85,8 +88,8 @@ static bool element_is_valid(struct str key)
     }
 }
 
-/* As structured-merge-diff prints them; a string's JSON is what Go quotes, for all texts that names are made
- * of. */
+/* Printed as by structured-merge-diff; a string's JSON equals Go's quoting for all texts that occur in names.
+ */
 static void element_print(struct str key, struct buf *out)
 {
     struct str rest = { key.s + 2, key.len - 2 }, name, value;
@@ -125,8 +128,8 @@ json_ref owned_first(const struct json *d, json_ref place)
     return first && is_dot(d, first) ? json_next(d, first) : first;
 }
 
-/* Writes down whether the place itself is in the set: a "." where there is something below it, and nothing to
- * write where there is not. Children that were dropped are swept out. */
+/* Updates whether the place itself is in the set: "." if there are places below it, otherwise nothing.
+ * Dropped children are unlinked. */
 static void place_settle(struct json *d, json_ref place, bool self, bool dropped)
 {
     json_ref first = json_first(d, place);
@@ -163,7 +166,7 @@ static bool check_place(struct json *d, json_ref place, unsigned depth)
         if (is_dot(d, v)) {
             self = depth > 0;
             if (json_type(d, v) != JSON_OBJECT || json_first(d, v)) {
-                json_drop(d, v); /* a plain one takes its place */
+                json_drop(d, v); /* replaced by an empty object */
                 dropped = true;
             }
         } else if (!element_is_valid(json_key(d, v)) || !check_place(d, v, depth + 1)) {
@@ -183,7 +186,7 @@ bool owned_check(struct json *d, json_ref set)
 
 /* --- Operations --- */
 
-/* Returns whether anything is left. The root of a set is no place: it is never in the set itself. */
+/* Returns whether anything is left. The root of a set is not a place: it is never in the set itself. */
 static bool subtract_place(struct json *d, json_ref place, json_ref what, bool is_root)
 {
     bool self = !is_root && owned_has_self(d, place) && !owned_has_self(d, what);
@@ -224,7 +227,7 @@ static void add_place(struct json *d, json_ref place, json_ref more, bool is_roo
     json_ref previous = v != json_first(d, place) ? json_first(d, place) : 0;
 
     if (w != json_first(d, more))
-        json_unlink(d, json_first(d, more)); /* the dot: from here on the first one is always the next */
+        json_unlink(d, json_first(d, more)); /* the dot: from here on the first child is always the next */
     for (; w; w = json_first(d, more)) {
         while (v && str_cmp(json_key(d, v), json_key(d, w)) < 0) {
             previous = v;
@@ -274,7 +277,7 @@ json_ref owned_common(struct json *d, json_ref a, json_ref b)
 
 /* --- Paths --- */
 
-/* The path elements above a place are its parents' keys. */
+/* The path of a place consists of the keys of its parents. */
 static void place_path(const struct json *d, json_ref set, json_ref place, struct buf *out)
 {
     json_ref steps[OWNED_DEPTH_MAX + 1];

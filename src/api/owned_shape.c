@@ -1,3 +1,5 @@
+/* Divides values into the parts that have their own owners, according to the schema. A few parts are stored
+ * inline; larger lists are allocated. Parts are sorted by name: O(n log n). */
 #include "api/owned_shape.h"
 
 #include <stdlib.h>
@@ -70,7 +72,7 @@ static bool is_scalar(const struct json *d, json_ref v)
     return json_type(d, v) >= JSON_FALSE && json_type(d, v) <= JSON_STRING;
 }
 
-/* Appends `"key":value`; false when the item has no such key and there is no default. */
+/* Appends `"key":value`; false if the item has no such key and there is no default. */
 static bool name_add_key(const struct json *d, json_ref item, struct str key, struct buf *out)
 {
     struct str fallback = key, name = str_next(&fallback, '=');
@@ -133,14 +135,14 @@ static void parts_add_items(struct json *d, struct owned_type t, json_ref list, 
     }
 }
 
-/* Of equal names the first stays: sorted, it stands in front. */
-static void parts_drop_twins(struct owned_parts *p)
+/* Keeps the first of equal names: they are sorted by position. */
+static void parts_drop_duplicates(struct owned_parts *p)
 {
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < p->count; i++) {
         if (kept && str_eq(p->items[kept - 1].name, p->items[i].name))
-            p->twin = p->twin ? p->twin : p->items[i].v;
+            p->duplicate = p->duplicate ? p->duplicate : p->items[i].v;
         else
             p->items[kept++] = p->items[i];
     }
@@ -160,7 +162,7 @@ void owned_parts_init(struct json *d, struct owned_type t, json_ref v, json_ref 
     uint32_t count = json_count(d, v);
 
     ret->count = 0;
-    ret->nameless = ret->twin = 0;
+    ret->nameless = ret->duplicate = 0;
     ret->items = count > OWNED_PARTS_FEW ? malloc(count * sizeof *ret->items) : ret->few;
     if (!ret->items) {
         d->failed = d->failed ? d->failed : ERR_NO_MEMORY;
@@ -173,7 +175,7 @@ void owned_parts_init(struct json *d, struct owned_type t, json_ref v, json_ref 
             ret->items[ret->count] = (struct owned_part){ json_key(d, m), m, ret->count };
     if (!parts_are_sorted(ret)) {
         qsort(ret->items, ret->count, sizeof *ret->items, part_cmp);
-        parts_drop_twins(ret);
+        parts_drop_duplicates(ret);
     }
 }
 

@@ -1,4 +1,5 @@
-/* What the kinds of patches share, and patches on texts. */
+/* Code that all patch types share, and patches on texts. Work is kept on an explicit stack, so that nothing
+ * recurses, and charged to a budget of steps. */
 #include "api/patch.h"
 
 #include "api/patch_int.h"
@@ -78,7 +79,7 @@ static int patch_entry_cmp(const void *a, const void *b)
     return c ? c : (left->position > right->position) - (left->position < right->position);
 }
 
-/* Fills the entries and adds up what finding the labels costs: an item's merge key may stand behind many
+/* Fills the entries and counts the steps for finding the labels: a merge key may come after many other
  * members. */
 static uint64_t patch_index_fill(const struct json *d, struct patch_index *index, json_ref container,
                                  const char *by)
@@ -145,7 +146,7 @@ const struct patch_entry *patch_index_find(const struct patch_index *index, stru
                : NULL;
 }
 
-/* --- Go's way to print --- */
+/* --- Go's print format --- */
 
 static void patch_write_go_scalar(const struct json *d, json_ref v, struct buf *out)
 {

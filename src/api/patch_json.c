@@ -1,13 +1,13 @@
-/* JSON Patch (RFC 6902) by the rules of Kubernetes' API server, which differ from the RFC:
- * - replace adds an object member that is missing; test takes a missing member for null, and so does copy;
+/* JSON Patch (RFC 6902) with the rules of Kubernetes' API server, which differ from the RFC:
+ * - replace adds a missing object member; test and copy treat a missing member as null;
  * - an add, replace or test without "value" has the value null;
- * - indices of arrays may be signed and have leading zeros; negative ones count from the end, where that of
- * an add counts the new item: -1 appends;
- * - what stands in front of the first "/" of a pointer is skipped, and "~" in front of anything but 0 and 1
- * is an ordinary character;
- * - only replace (by an object or an array) and test take the whole document;
- * - move removes first: the target path is that of the document without the value;
- * - an operation that is not understood fails where it stands, like one that does not fit. */
+ * - array indices may have a sign and leading zeros; negative ones count from the end, including the new item
+ *   for an add: -1 appends;
+ * - text before the first "/" of a pointer is ignored, and "~" before any character other than 0 and 1 is an
+ *   ordinary character;
+ * - only replace (by an object or an array) and test accept the whole document;
+ * - move removes first: the target path refers to the document without the value;
+ * - an unknown operation fails when it is reached, like one that does not fit. */
 #include "api/patch.h"
 
 #include <stdarg.h>
@@ -37,17 +37,17 @@ struct op {
     enum op_kind kind;
     struct str path;
     struct str from;
-    json_ref value; /* 0 when it has none */
+    json_ref value; /* 0 if it has none */
 };
 
-/* Where a pointer leads: the value there, or the place in a container where one could be put. */
+/* The target of a pointer: an existing value, or the place in a container where one can be added. */
 struct patch_place {
     const char *verb; /* for errors */
     struct str pointer;
     json_ref parent;
-    json_ref at;    /* 0 when nothing is there */
+    json_ref at;    /* 0 if there is no value */
     struct str key; /* of a member */
-    uint32_t depth; /* of containers above */
+    uint32_t depth; /* number of containers above */
 };
 
 /* --- Reading the patch --- */
@@ -94,7 +94,7 @@ static int ops_refuse(struct patch_run *r, json_ref v, const char *wanted)
                      json_type_name(json_type(r->d, v)), wanted);
 }
 
-/* A list of objects; null, as a Go decoder takes it, is no operation or one without members. */
+/* A list of objects; null, as in Go's decoder, is no operation or one without members. */
 static int ops_check(struct patch_run *r, json_ref patch)
 {
     const struct json *d = r->d;
@@ -114,7 +114,7 @@ static int ops_check(struct patch_run *r, json_ref patch)
 
 /* --- Finding places --- */
 
-/* The beginning of a text that may be of any length, so that a message has room for the rest. */
+/* The start of a text of any length, so that it fits into a message. */
 static struct str clip_text(struct str s)
 {
     size_t len = s.len < 100 ? s.len : 100;
@@ -138,7 +138,7 @@ __attribute__((format(printf, 3, 4))) static int place_refuse(struct patch_run *
                      what);
 }
 
-/* The step of a pointer without its escapes. */
+/* Decodes the escapes of one step of a pointer. */
 static int pointer_decode(struct patch_run *r, struct str *step)
 {
     char *copy, *out;
@@ -170,8 +170,8 @@ static int place_enter_object(struct patch_run *r, struct patch_place *p, struct
     return patch_charge(r, steps);
 }
 
-/* The place behind the last item, too, is a place: "-" and the index that is the count of items. Negative
- * indices count from the end, which is one further where an item is added. */
+/* The place after the last item is valid too: "-" and the index that equals the number of items. Negative
+ * indices count from the end, which is one further if an item is added. */
 static int place_enter_array(struct patch_run *r, struct patch_place *p, struct str step, bool is_added)
 {
     uint32_t count = json_count(r->d, p->parent);
@@ -210,8 +210,8 @@ static int place_enter(struct patch_run *r, struct patch_place *p, struct str st
     return place_refuse(r, p, "a %s cannot hold '%.*s'", json_type_name(type), STR_ARG(clip_text(step)));
 }
 
-/* Walks from the root. The last step may lead to nothing yet; those before it must not. With is_added the
- * last step is where a value is added. */
+/* Walks from the root. The value of the last step need not exist; those before it must. is_added: the last
+ * step is where a value is added. */
 static int place_find(struct patch_run *r, json_ref root, struct str pointer, const char *verb, bool is_added,
                       struct patch_place *ret)
 {
@@ -219,7 +219,7 @@ static int place_find(struct patch_run *r, json_ref root, struct str pointer, co
     struct str rest = pointer;
     int e = 0;
 
-    (void)str_next(&rest, '/'); /* what is in front of the first "/" */
+    (void)str_next(&rest, '/'); /* text before the first "/" */
     if (!rest.s)
         return place_refuse(r, &p,
                             pointer.len ? "a JSON pointer begins with '/'"
@@ -240,7 +240,7 @@ static int place_refuse_absent(struct patch_run *r, const struct patch_place *p)
     return place_refuse(r, p, "value not found");
 }
 
-/* A value that may be read: an item must be there, a member need not be. */
+/* A value that is read: an item must exist, a member need not. */
 static int place_find_value(struct patch_run *r, json_ref root, struct str pointer, const char *verb,
                             struct patch_place *ret)
 {
@@ -257,7 +257,7 @@ static int place_find_value(struct patch_run *r, json_ref root, struct str point
 
 /* --- Applying --- */
 
-/* How many containers are nested in v, itself included. */
+/* The nesting depth of v, including v. */
 static int json_height(struct patch_run *r, json_ref v, uint32_t *ret)
 {
     const struct json *d = r->d;
@@ -293,7 +293,7 @@ static int place_check_depth(struct patch_run *r, const struct patch_place *p, j
     return e;
 }
 
-/* Puts a value that stands nowhere into a place: over the value there, or as a new member. */
+/* Puts a value that is in no container into a place: replaces the value there, or adds a member. */
 static int place_set(struct patch_run *r, const struct patch_place *p, json_ref value)
 {
     int e = place_check_depth(r, p, value);
@@ -308,7 +308,7 @@ static int place_set(struct patch_run *r, const struct patch_place *p, json_ref 
     return patch_charge(r, json_count(r->d, p->parent));
 }
 
-/* The same, but in front of the item of an array that is there. */
+/* The same, but inserts before an existing array item. */
 static int place_add(struct patch_run *r, const struct patch_place *p, json_ref value)
 {
     int e;
@@ -319,7 +319,8 @@ static int place_add(struct patch_run *r, const struct patch_place *p, json_ref 
     if (e < 0)
         return e;
     json_insert(r->d, p->parent, p->at, value);
-    return p->at ? patch_charge(r, json_count(r->d, p->parent)) : 0; /* it looks for the sibling in front */
+    return p->at ? patch_charge(r, json_count(r->d, p->parent))
+                 : 0; /* the insertion searches the previous sibling */
 }
 
 static int place_remove(struct patch_run *r, const struct patch_place *p)
@@ -335,7 +336,7 @@ static bool value_is_null(const struct json *d, json_ref v)
     return !v || json_type(d, v) == JSON_NULL;
 }
 
-/* The value of an operation, taken out of the patch; 0 when there is no memory. */
+/* Takes the value of an operation out of the patch; 0 without memory. */
 static json_ref op_take_value(struct patch_run *r, const struct op *op)
 {
     if (!op->value)

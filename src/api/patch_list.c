@@ -1,16 +1,16 @@
-/* Strategic merge patch: the lists.
+/* Strategic merge patch: lists.
  *
- * Three kinds: keyed (items are maps that merge by their merge key), sets (of scalars), and all others, which
- * are replaced. The merged list is then arranged: by $setElementOrder, or without one by the
- * patch itself. What the patch lists comes in its order, the target's other items keep their place among
- * their old neighbours, and a new item comes as early as that allows. */
+ * There are three kinds: keyed lists (items are maps that are merged by their merge key), sets of scalars,
+ * and all others, which are replaced. The merged list is then sorted: by $setElementOrder, or else by the
+ * patch. Items in the patch have its order, other items of the target stay between their old neighbours, and
+ * a new item comes as early as possible. */
 #include "api/patch.h"
 
 #include "api/json_int.h"
 #include "api/patch_int.h"
 #include "base/cleanup.h"
 
-/* Room for the rest of the sentence in an error's text. */
+/* Space for the rest of the error text. */
 #define LIST_MAP_TEXT_MAX (ERROR_MSG_BYTES_MAX - 160)
 
 static const char *list_key(const struct field *f)
@@ -27,7 +27,7 @@ static int list_no_key(struct patch_run *r, json_ref item, const char *key)
                      buf_cstr(&text), text.failed ? "…" : "", key);
 }
 
-/* An item must have a label to be merged by: a map its merge key, anything in a set must be a scalar. */
+/* The label by which an item is merged: the merge key of a map; items of a set must be scalars. */
 static int list_label(struct patch_run *r, const struct field *f, json_ref item, struct patch_label *ret)
 {
     const char *key = list_key(f);
@@ -46,11 +46,11 @@ static int list_label(struct patch_run *r, const struct field *f, json_ref item,
 
 struct order_item {
     json_ref node;
-    uint32_t rank; /* in the order asked for */
+    uint32_t rank; /* position in the requested order */
     uint32_t position;
 };
 
-/* By rank, so that what is not listed comes last; there, and among twins, as they stood. */
+/* By rank, so that unlisted items come last; there, and for equal ranks, in their old order. */
 static int order_item_cmp(const void *a, const void *b)
 {
     const struct order_item *left = a, *right = b;
@@ -74,8 +74,7 @@ static int order_index(struct patch_run *r, const struct field *f, json_ref orde
     return patch_index_init(r, ret, order, key, lookups);
 }
 
-/* Fills the (empty) list with the items that are listed, in their order, and between them those that are not.
- */
+/* Fills the empty list with the listed items in their order, and the unlisted ones between them. */
 static void order_interleave(struct json *d, json_ref list, const struct order_item *listed,
                              uint32_t listed_count, const struct order_item *others, uint32_t others_count,
                              uint32_t old)
@@ -89,7 +88,7 @@ static void order_interleave(struct json *d, json_ref list, const struct order_i
     }
 }
 
-/* Arranges a list whose first `old` items are the target's by the ranks of its items' labels. */
+/* Sorts a list whose first `old` items are those of the target by the ranks of its items' labels. */
 static int list_arrange(struct patch_run *r, const struct field *f, json_ref list, uint32_t old,
                         const struct patch_index *ranks)
 {
@@ -119,7 +118,7 @@ int patch_list_order(struct patch_run *r, const struct field *f, json_ref list, 
     return e < 0 ? e : list_arrange(r, f, list, old, &ranks);
 }
 
-/* The patch's own items must be listed, and in the same order: else the patch contradicts itself. */
+/* The patch's own items must be listed in the same order; otherwise the patch contradicts itself. */
 static int list_check_order(struct patch_run *r, const struct field *f, json_ref patch, json_ref order)
 {
     _cleanup_(patch_index_done_p) struct patch_index ranks = { .entries = NULL };
@@ -172,8 +171,8 @@ int patch_list_delete(struct patch_run *r, json_ref list, json_ref values)
     return patch_charge(r, json_count(r->d, list));
 }
 
-/* Looks over a keyed list's patch: every item is a map, has the key unless it only says "replace", and says
- * what it wants in words we know. */
+/* Checks the patch of a keyed list: every item is a map, has the key unless it only has the directive
+ * "replace", and has no unknown directive. */
 static int keyed_check(struct patch_run *r, const struct field *f, json_ref patch, bool *replaces,
                        bool *deletes)
 {
@@ -192,8 +191,7 @@ static int keyed_check(struct patch_run *r, const struct field *f, json_ref patc
     return 0;
 }
 
-/* Moves the items that say "delete" out of the patch and drops what they name from the target: every item
- * with that key. */
+/* Removes items with the directive "delete" from the patch, and all items with their key from the target. */
 static int keyed_delete(struct patch_run *r, const struct field *f, json_ref target, json_ref patch)
 {
     _cleanup_(patch_index_done_p) struct patch_index gone = { .entries = NULL };
@@ -204,7 +202,7 @@ static int keyed_delete(struct patch_run *r, const struct field *f, json_ref tar
 
     if (!deletes)
         return json_check(r->d, r->err);
-    for (uint32_t i = 0; i < count; i++) { /* once around, through the front */
+    for (uint32_t i = 0; i < count; i++) { /* once through the list */
         json_ref v = json_first(r->d, patch);
         bool is_delete = json_is_string(r->d, json_get(r->d, v, "$patch"), "delete");
         json_unlink(r->d, v);
@@ -220,8 +218,9 @@ static int keyed_delete(struct patch_run *r, const struct field *f, json_ref tar
     return patch_charge(r, json_count(r->d, target));
 }
 
-/* Merges each item of the patch into the target's first of the same label. A new label appends its first
- * item, and further items of it merge into that one. The items of sets have nothing in them to merge. */
+/* Merges each item of the patch into the target's first item with the same label. A new label appends its
+ * first item, and further items with that label are merged into it. Items of sets have no contents to merge.
+ */
 static int list_merge_items(struct patch_run *r, const struct field *f, json_ref target, json_ref patch)
 {
     _cleanup_(patch_index_done_p) struct patch_index olds = { .entries = NULL };
@@ -239,13 +238,13 @@ static int list_merge_items(struct patch_run *r, const struct field *f, json_ref
         const struct patch_entry *found = patch_index_find(&olds, label);
         if (!found)
             found = patch_index_find(&news, label);
-        json_unlink(r->d, v); /* the first one: no search */
+        json_unlink(r->d, v); /* it is the first item: no search */
         if (found->node == v)
             json_link(r->d, target, v);
         if (list_key(f))
             e = patch_push(r, found->node, found->node == v ? 0 : v, f->sub);
     }
-    patch_keep_order(r, mark); /* what merges into one item does so as the patch has it */
+    patch_keep_order(r, mark); /* merges into one item are done in the order of the patch */
     return e;
 }
 

@@ -1,11 +1,11 @@
-/* JSON merge patch (RFC 7386). */
+/* JSON merge patch (RFC 7386). Maps are merged from an explicit stack of work, without recursion. */
 #include "api/patch.h"
 
 #include "api/json_int.h"
 #include "api/patch_int.h"
 #include "base/cleanup.h"
 
-/* Puts what the patch says about one member into the target: old is the member it has, or 0. */
+/* Merges one member of the patch into the target: old is the target's member, or 0. */
 static int merge_member(struct patch_run *r, json_ref target, json_ref old, json_ref m)
 {
     struct json *d = r->d;
@@ -31,7 +31,7 @@ static int merge_object(struct patch_run *r, json_ref target, json_ref patch)
 
     for (json_ref m = json_first(d, patch); e == 0 && m; m = json_first(d, patch)) {
         const struct patch_entry *found = patch_index_find(&members, patch_label_name(json_key(d, m)));
-        json_unlink(d, m); /* the first one: no search */
+        json_unlink(d, m); /* it is the first member: no search */
         if (json_type(d, m) != JSON_NULL) {
             e = merge_member(r, target, found ? found->node : 0, m);
         } else if (found) {
@@ -44,7 +44,7 @@ static int merge_object(struct patch_run *r, json_ref target, json_ref patch)
     return e;
 }
 
-/* Members that are null mean "none" in what the patch adds too. Lists are taken as they are. */
+/* Null members are also removed from what the patch adds. Lists are not changed. */
 static int merge_clean(struct patch_run *r, json_ref object)
 {
     struct json *d = r->d;

@@ -1,8 +1,8 @@
-/* Strategic merge patch: the maps. Lists are in patch_list.c.
+/* Strategic merge patch: maps. Lists are in patch_list.c.
  *
- * What the patch brings into the target is cleaned of nulls and directives, wherever it lands: members of new
- * or replaced maps, new list items, lists that are replaced whole. In new lists an item with "$patch":
- * "delete" or "replace" means nothing and is left out. */
+ * Everything that the patch adds to the target is cleaned of nulls and directives: members of new or replaced
+ * maps, new list items, and replaced lists. In new lists an item with "$patch": "delete" or "replace" is left
+ * out. */
 #include "api/patch.h"
 
 #include "api/json_int.h"
@@ -25,8 +25,7 @@ static enum member_kind member_kind(struct str key)
                : MEMBER_UNKNOWN_DIRECTIVE;
 }
 
-/* Free-form maps may have keys that look like a directive; where the fields are known nothing else can be
- * meant. */
+/* Free-form maps may have keys that look like a directive; in structs such a key is always a directive. */
 static int member_is_plain(struct patch_run *r, const struct schema *s, struct str key, bool *ret)
 {
     enum member_kind kind = member_kind(key);
@@ -66,7 +65,7 @@ static const struct schema *schema_below(const struct field *f)
 
 /* --- Cleaning --- */
 
-/* Whether v, a value that the patch brings in, has a place in the result. */
+/* Whether v, a value from the patch, is part of the result. */
 static int clean_keeps(struct patch_run *r, json_ref v, bool is_item, bool *ret)
 {
     enum patch_directive directive = PATCH_NONE;
@@ -96,7 +95,7 @@ static int clean_child(struct patch_run *r, const struct patch_work *w, json_ref
     return e;
 }
 
-/* Takes the nulls and directives out of one map or list, and leaves those below it for later. */
+/* Removes nulls and directives from one map or list, and pushes the values below it as work. */
 static int strategic_clean(struct patch_run *r, const struct patch_work *w)
 {
     bool dropped = false;
@@ -118,7 +117,7 @@ static int strategic_clean(struct patch_run *r, const struct patch_work *w)
 
 /* --- Maps --- */
 
-/* One map being merged. */
+/* The merge of one map. */
 struct map_merge {
     struct patch_run *r;
     const struct schema *schema;
@@ -136,7 +135,7 @@ static void map_merge_done_p(struct map_merge *m)
     patch_index_done_p(&m->deletes);
 }
 
-/* The target's member of that name; 0 when it has none, or none any more. */
+/* The target's member of that name; 0 if there is none (any more). */
 static json_ref map_member(const struct map_merge *m, struct str name)
 {
     const struct patch_entry *e = patch_index_find(&m->members, patch_label_name(name));
@@ -152,7 +151,7 @@ static void map_drop(struct map_merge *m, json_ref old)
     }
 }
 
-/* The patch's value v, which stands nowhere, becomes the member in place of old (0: there is none). */
+/* Makes v, a value of the patch in no container, the member in place of old (0: none). */
 static int map_put_member(struct map_merge *m, const struct field *f, json_ref old, json_ref v)
 {
     struct json *d = m->r->d;
@@ -174,8 +173,7 @@ static int map_put_member(struct map_merge *m, const struct field *f, json_ref o
     return json_is_container(json_node(d, v)) ? patch_push(m->r, v, 0, schema_below(f)) : 0;
 }
 
-/* A list from the patch. Where the target has none, and an order is asked for, it merges into an empty one.
- */
+/* A list of the patch. If the target has none and an order is requested, it is merged into an empty list. */
 static int map_merge_list(struct map_merge *m, const struct field *f, json_ref old, json_ref v)
 {
     struct json *d = m->r->d;
@@ -196,7 +194,7 @@ static int map_merge_list(struct map_merge *m, const struct field *f, json_ref o
     }
     e = patch_list(m->r, f, old, v, order);
     if (order)
-        json_drop(d, order); /* done: not for map_order_rest() any more */
+        json_drop(d, order); /* used: map_order_rest() must not see it */
     return e;
 }
 
@@ -280,7 +278,7 @@ static int map_merge_members(struct map_merge *m, json_ref patch)
 
     for (json_ref v = json_first(d, patch); e == 0 && v; v = json_first(d, patch)) {
         bool plain = false;
-        json_unlink(d, v); /* the first one: no search */
+        json_unlink(d, v); /* it is the first member: no search */
         e = member_is_plain(m->r, m->schema, json_key(d, v), &plain);
         if (e == 0 && plain)
             e = map_merge_member(m, v);
@@ -288,13 +286,13 @@ static int map_merge_members(struct map_merge *m, json_ref patch)
     if (e == 0)
         e = map_order_rest(m);
     if (e == 0)
-        e = map_delete_from(m); /* last: what the patch wants gone is gone */
+        e = map_delete_from(m); /* last, so that these items are removed in any case */
     if (m->dropped)
         json_sweep(d, m->target);
     return e;
 }
 
-/* Takes the members that $retainKeys does not name out of the target. Those that the patch sets must be
+/* Removes the members from the target that $retainKeys does not name. Members that the patch sets must be
  * named. */
 static int map_retain_keys(struct patch_run *r, json_ref target, json_ref patch)
 {

@@ -1,5 +1,5 @@
-/* The Pod kind: its view, its row in the table, its field selectors. Fields are in pod_schema.c, defaults in
- * pod_defaults.c, rules in pod_validate.c and its siblings, volumes in pod_volume*.c. */
+/* The Pod kind: decoding, its row in the table of kinds, and field selectors. The schema is in pod_schema.c,
+ * defaults in pod_defaults.c, validation in pod_validate.c and related files, volumes in pod_volume*.c. */
 #include "api/pod.h"
 
 #include <string.h>
@@ -104,7 +104,7 @@ static void decode_container(struct decoder *dec, json_ref container, enum conta
         kind == CONTAINER_INIT && str_is(json_get_text(dec->d, container, "restartPolicy"), "Always");
 }
 
-/* Room for the items of three lists, one behind the other. NULL for none, or when there is no memory. */
+/* One array for the items of three lists. NULL for none, or without memory. */
 static void *decode_three(struct decoder *dec, const json_ref lists[CONTAINER_KIND_COUNT], size_t item_bytes,
                           uint32_t *ret_count)
 {
@@ -157,7 +157,7 @@ static void decode_container_status(struct decoder *dec, json_ref status, enum c
     s->name = decode_text(dec, status, "name");
     s->kind = (uint8_t)kind;
     decode_state(dec, json_get(dec->d, status, "state"), s);
-    (void)decode_time(dec, last, "finishedAt", &s->last_finished); /* no time when it never ran before */
+    (void)decode_time(dec, last, "finishedAt", &s->last_finished); /* no time if there was no earlier run */
     s->restarts = (int32_t)decode_int(dec, status, "restartCount", 0);
     s->is_ready = decode_bool(dec, status, "ready", false);
     s->is_started = decode_bool(dec, status, "started", false);
@@ -211,7 +211,7 @@ static void pod_decode_security(struct decoder *dec, json_ref security, struct p
     p->se_linux_recursive = str_is(json_get_text(dec->d, security, "seLinuxChangePolicy"), "Recursive");
     p->supplemental_groups = groups;
     for (json_ref m = groups ? json_first(dec->d, list) : 0; m; m = json_next(dec->d, m))
-        (void)json_int64(dec->d, m, &groups[n++]); /* the type has been checked */
+        (void)json_int64(dec->d, m, &groups[n++]); /* the type is already checked */
 }
 
 static void pod_decode_preferences(struct decoder *dec, json_ref spec, struct pod *p)

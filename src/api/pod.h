@@ -1,4 +1,4 @@
-/* Pod: what the scheduler, the attach controller, the node and the tables need of it. */
+/* Pod: the fields that the scheduler, the attach controller, the node agent and the tables use. */
 #ifndef BERTH_API_POD_H
 #define BERTH_API_POD_H
 
@@ -13,7 +13,7 @@
 
 /* Marks mirror pods: the API objects that a node creates for its static pods. Immutable. */
 #define ANN_CONFIG_MIRROR "kubernetes.io/config.mirror"
-/* The condition of Berth's nodes: the volumes of the pod are mounted. */
+/* Condition set by Berth's nodes: the volumes of the pod are mounted. */
 #define POD_READY_CONDITION "volumes.berth.io/ready"
 
 enum pod_phase {
@@ -22,14 +22,14 @@ enum pod_phase {
     POD_RUNNING,
     POD_SUCCEEDED,
     POD_FAILED,
-    POD_UNKNOWN, /* also for phases nobody here knows */
+    POD_UNKNOWN, /* also for unknown phases */
     POD_PHASE_COUNT,
 };
 
 enum restart_policy { RESTART_UNSET, RESTART_ALWAYS, RESTART_ON_FAILURE, RESTART_NEVER, RESTART_COUNT };
 enum container_kind { CONTAINER_INIT, CONTAINER_REGULAR, CONTAINER_EPHEMERAL, CONTAINER_KIND_COUNT };
 
-/* A status that says nothing counts as running: see pod_is_terminated(). */
+/* A status without a state counts as running: see pod_is_terminated(). */
 enum container_state { CONTAINER_SILENT, CONTAINER_WAITING, CONTAINER_RUNNING, CONTAINER_TERMINATED };
 
 enum mount_propagation {
@@ -78,7 +78,7 @@ struct pod_container {
     uint32_t devices_count;
     struct amounts requests;
     struct amounts limits;
-    const struct se_linux *se_linux; /* NULL: the pod's */
+    const struct se_linux *se_linux; /* NULL: that of the pod */
     uint8_t kind;                    /* enum container_kind */
     bool is_privileged;
     bool is_sidecar; /* an init container that keeps running */
@@ -86,8 +86,8 @@ struct pod_container {
 
 struct pod_container_status {
     const char *name;
-    const char *reason;             /* why it waits or has ended; "" for none */
-    struct timestamp last_finished; /* when its last run before this one ended */
+    const char *reason;             /* why it waits or has terminated; "" for none */
+    struct timestamp last_finished; /* when its previous run ended */
     int32_t restarts;
     int32_t exit_code;
     int32_t signal;
@@ -97,15 +97,15 @@ struct pod_container_status {
     bool is_started;
 };
 
-/* Nodes that the pod would rather be on. */
+/* A preference for nodes. */
 struct node_preference {
-    const struct node_selector *term; /* NULL for one that says nothing */
+    const struct node_selector *term; /* NULL if it is empty */
     int32_t weight;
 };
 
 struct pod {
     struct object obj;
-    const char *node_name; /* "" until it is scheduled */
+    const char *node_name; /* "" until the pod is scheduled */
     const char *scheduler_name;
     const char *service_account;
     const char *nominated_node;
@@ -115,13 +115,13 @@ struct pod {
     const char *message;
 
     struct pod_volumes volumes;
-    const struct pod_container *containers;      /* init, then regular, then ephemeral ones */
+    const struct pod_container *containers;      /* init, regular, then ephemeral containers */
     const struct pod_container_status *statuses; /* in the same order of kinds */
-    struct amounts requests;                     /* of the pod as a whole, where it says so */
-    struct amounts limits;                       /* the same */
-    struct amounts overhead;                     /* what its runtime takes besides */
+    struct amounts requests;                     /* of the pod as a whole, if set */
+    struct amounts limits;                       /* likewise */
+    struct amounts overhead;                     /* of the runtime */
     struct kvs node_selector;
-    const struct node_selector *required_affinity; /* of nodes; NULL for none */
+    const struct node_selector *required_affinity; /* node affinity; NULL for none */
     const struct node_preference *preferred_affinity;
     struct tolerations tolerations;
     struct status_conditions conditions;
@@ -129,10 +129,10 @@ struct pod {
     const int64_t *supplemental_groups;
     const struct se_linux *se_linux; /* NULL for none */
 
-    int64_t fs_group;                /* -1 when unset */
-    int64_t run_as_user;             /* -1 when unset */
+    int64_t fs_group;                /* -1 if not set */
+    int64_t run_as_user;             /* -1 if not set */
     int64_t grace_seconds;           /* terminationGracePeriodSeconds */
-    int64_t active_deadline_seconds; /* -1 when unset */
+    int64_t active_deadline_seconds; /* -1 if not set */
     struct timestamp started;        /* status.startTime */
     int32_t priority;
     uint32_t preferred_affinity_count;
@@ -144,7 +144,7 @@ struct pod {
     uint8_t phase;          /* enum pod_phase */
     uint8_t restart_policy; /* enum restart_policy */
     bool uses_host_network;
-    bool fs_group_on_root_mismatch; /* fsGroupChangePolicy: only when the root differs */
+    bool fs_group_on_root_mismatch; /* fsGroupChangePolicy: only if the root directory differs */
     bool se_linux_recursive;        /* seLinuxChangePolicy: relabel file by file */
 };
 
@@ -158,18 +158,18 @@ static inline const struct pod *pod_of(const struct object *o)
 }
 
 bool pod_is_mirror(const struct pod *p);
-/* The service account that the pod runs as: spec.serviceAccountName, or "default" when that is empty. "" for
- * a mirror pod that names none. */
+/* The service account of the pod: spec.serviceAccountName, or "default" if that is empty. "" for a mirror pod
+ * without one. */
 const char *pod_account(const struct pod *p);
-/* True when nothing of the pod runs or will run: it ended, or it is being deleted and no container runs. */
+/* True if no container runs or will run: the pod has ended, or it is being deleted and no container runs. */
 bool pod_is_terminated(const struct pod *p);
-/* The volume of that name; NULL for none. */
+/* The volume with that name; NULL for none. */
 const struct pod_volume *pod_volume(const struct pod *p, const char *name);
-/* The container of that name, an ephemeral one too; NULL for none. */
+/* The container with that name, including ephemeral ones; NULL for none. */
 const struct pod_container *pod_container(const struct pod *p, const char *name);
-/* How much of a resource ("memory") the pod may use at once, rounded up to whole units: its own limit, else
- * the sum of its containers', those without one counting nothing, or that of an init container if it is
- * more; and the overhead. 0 when nothing limits it; INT64_MAX for more than fits. */
+/* The limit of the pod for a resource ("memory"), rounded up to whole units: its own limit, else the sum of
+ * its containers' limits (0 for those without one) or that of an init container if it is more; plus the
+ * overhead. 0 if there is no limit; INT64_MAX for more than fits. */
 int64_t pod_limit_value(const struct pod *p, const char *resource);
 
 #endif

@@ -1,3 +1,4 @@
+/* The claims of a pod. Pure; costs a walk over the pod's volumes. */
 #include "api/pod_claims.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The fields of a pod's containers. Open tables, like all of a pod's: see pod_schema.c. */
+/* The schema of a pod's containers. Open tables, like all tables of pods: see pod_schema.c. */
 #include "api/pod_int.h"
 
 #include "api/meta.h"
@@ -243,7 +243,7 @@ static const struct field lifecycle_fields[] = {
 };
 static const struct schema lifecycle_schema = SCHEMA_OPEN("Lifecycle", lifecycle_fields);
 
-/* Of all three kinds of containers; those of ephemeral ones are in an embedded struct. */
+/* Fields of all three kinds of containers; in ephemeral containers they are an embedded struct. */
 /* clang-format off */
 #define CONTAINER_FIELDS(in)                                                                                 \
     { "name", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1, .within = in },                              \

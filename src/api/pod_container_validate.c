@@ -1,4 +1,4 @@
-/* The rules of a pod's containers: names, images, mounts, devices, resources. */
+/* Validation of a pod's containers: names, images, mounts, devices, resources. */
 #include "api/pod_int.h"
 
 #include "api/names.h"
@@ -6,9 +6,9 @@
 
 /* --- Mounts and devices --- */
 
-/* What the rules of one container's mounts and devices look things up in. */
+/* Tables for lookups while the mounts and devices of one container are validated. */
 struct container_names {
-    const struct name_table *volumes; /* of the pod, those that are right */
+    const struct name_table *volumes; /* of the pod, only valid ones */
     struct name_table mount_names, mount_paths;
     struct name_table device_names, device_paths;
 };
@@ -42,7 +42,7 @@ static void validate_recursive_read_only(struct validation *v, const struct fiel
                          "may only be specified when mountPropagation is None or not specified");
 }
 
-/* Errors about the path below the volume name no index of the mount, as upstream's do not. */
+/* Errors about subPath have no index of the mount, as in Kubernetes. */
 static void validate_sub_paths(struct validation *v, const struct field_path *mounts_at,
                                const struct field_path *p, json_ref mount, json_ref volume)
 {
@@ -65,8 +65,8 @@ static void validate_sub_paths(struct validation *v, const struct field_path *mo
     validate_descending_path(v, &expr_at, expr);
 }
 
-static void validate_mount(struct validation *v, const struct field_path *p, json_ref mount, bool is_twin,
-                           const struct container_names *names)
+static void validate_mount(struct validation *v, const struct field_path *p, json_ref mount,
+                           bool is_duplicate, const struct container_names *names)
 {
     struct field_path name_at = path_child(p, "name"), path_at = path_child(p, "mountPath");
     struct str name = validate_required_text(v, p, mount, "name");
@@ -76,7 +76,7 @@ static void validate_mount(struct validation *v, const struct field_path *p, jso
         errors_not_found(v->errors, &name_at, show_text(v->errors, name));
     if (path.len == 0)
         errors_required(v->errors, &path_at, "");
-    if (is_twin)
+    if (is_duplicate)
         errors_invalid(v->errors, &path_at, show_text(v->errors, path), "must be unique");
     if (name_table_find(&names->device_names, name))
         errors_invalid(v->errors, &name_at, show_text(v->errors, name),
@@ -93,13 +93,13 @@ static void validate_mounts(struct validation *v, const struct field_path *p, js
     json_ref mounts = json_get(v->d, container, "volumeMounts");
     bool is_privileged =
         json_type(v->d, json_path(v->d, container, "securityContext", "privileged")) == JSON_TRUE;
-    const uint32_t *twins = NULL;
-    uint32_t left = validate_find_duplicates(v, mounts, "mountPath", &twins), i = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t left = validate_find_duplicates(v, mounts, "mountPath", &duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, mounts); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&mounts_at, i);
-        validate_mount(v, &at, m, duplicates_take(&twins, &left, i), names);
+        validate_mount(v, &at, m, duplicates_take(&duplicates, &left, i), names);
         validate_sub_paths(v, &mounts_at, &at, m,
                            name_table_find(names->volumes, json_get_text(v->d, m, "name")));
         validate_propagation(v, &mounts_at, m, is_privileged);
@@ -108,13 +108,13 @@ static void validate_mounts(struct validation *v, const struct field_path *p, js
 }
 
 static void validate_device_name(struct validation *v, const struct field_path *p, struct str name,
-                                 bool is_twin, const struct container_names *names)
+                                 bool is_duplicate, const struct container_names *names)
 {
     json_ref volume = name_table_find(names->volumes, name);
 
     if (name.len == 0)
         errors_required(v->errors, p, "");
-    else if (is_twin)
+    else if (is_duplicate)
         errors_invalid(v->errors, p, show_text(v->errors, name), "must be unique");
     if (!volume)
         errors_not_found(v->errors, p, show_text(v->errors, name));
@@ -125,15 +125,16 @@ static void validate_device_name(struct validation *v, const struct field_path *
 }
 
 static void validate_device(struct validation *v, const struct field_path *p, json_ref device,
-                            bool is_name_twin, bool is_path_twin, const struct container_names *names)
+                            bool is_name_duplicate, bool is_path_duplicate,
+                            const struct container_names *names)
 {
     struct field_path name_at = path_child(p, "name"), path_at = path_child(p, "devicePath");
     struct str name = json_get_text(v->d, device, "name"), path = json_get_text(v->d, device, "devicePath");
 
-    validate_device_name(v, &name_at, name, is_name_twin, names);
+    validate_device_name(v, &name_at, name, is_name_duplicate, names);
     if (path.len == 0)
         errors_required(v->errors, &path_at, "");
-    if (is_path_twin)
+    if (is_path_duplicate)
         errors_invalid(v->errors, &path_at, show_text(v->errors, path), "must be unique");
     if (path_has_backstep(path))
         errors_invalid(v->errors, &path_at, show_text(v->errors, path), "can not contain backsteps ('..')");
@@ -150,22 +151,22 @@ static void validate_devices(struct validation *v, const struct field_path *p, j
 {
     struct field_path devices_at = path_child(p, "volumeDevices");
     json_ref devices = json_get(v->d, container, "volumeDevices");
-    const uint32_t *name_twins = NULL, *path_twins = NULL;
-    uint32_t names_left = validate_find_duplicates(v, devices, "name", &name_twins);
-    uint32_t paths_left = validate_find_duplicates(v, devices, "devicePath", &path_twins), i = 0;
+    const uint32_t *name_duplicates = NULL, *path_duplicates = NULL;
+    uint32_t names_left = validate_find_duplicates(v, devices, "name", &name_duplicates);
+    uint32_t paths_left = validate_find_duplicates(v, devices, "devicePath", &path_duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, devices); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&devices_at, i);
-        bool is_name_twin = duplicates_take(&name_twins, &names_left, i);
-        bool is_path_twin = duplicates_take(&path_twins, &paths_left, i);
-        validate_device(v, &at, m, is_name_twin, is_path_twin, names);
+        bool is_name_duplicate = duplicates_take(&name_duplicates, &names_left, i);
+        bool is_path_duplicate = duplicates_take(&path_duplicates, &paths_left, i);
+        validate_device(v, &at, m, is_name_duplicate, is_path_duplicate, names);
     }
 }
 
 /* --- Containers --- */
 
-/* No amount below zero, no request above its limit. Both maps are sorted by name. */
+/* No negative amount, no request above its limit. Both maps are sorted by name. */
 static void validate_resources(struct validation *v, const struct field_path *p, json_ref resources)
 {
     struct field_path limits_at = path_child(p, "limits"), requests_at = path_child(p, "requests");
@@ -198,11 +199,11 @@ static void validate_env(struct validation *v, const struct field_path *p, json_
     for (json_ref m = json_first(v->d, env); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m)) {
         struct field_path at = path_index(p, i++);
-        (void)validate_required_text(v, &at, m, "name"); /* the error is all that is wanted */
+        (void)validate_required_text(v, &at, m, "name"); /* only for the error */
     }
 }
 
-/* What the three kinds of containers have in common. */
+/* Rules for all three kinds of containers. */
 static void validate_container(struct validation *v, const struct field_path *p, json_ref container,
                                const struct name_table *volumes)
 {
@@ -218,7 +219,7 @@ static void validate_container(struct validation *v, const struct field_path *p,
 
     if (validate_required_text(v, p, container, "name").len)
         validate_name(v, &name_at, NAME_DNS_LABEL, json_get_text(v->d, container, "name"));
-    (void)validate_required_text(v, p, container, "image"); /* the error is all that is wanted */
+    (void)validate_required_text(v, p, container, "image"); /* only for the error */
     validate_choice(v, p, container, "terminationMessagePolicy", message_policies);
     validate_env(v, &env_at, json_get(v->d, container, "env"));
     if (devices) {
@@ -276,27 +277,27 @@ static const struct container_list {
     const char *key;
     void (*check)(struct validation *v, const struct field_path *p, json_ref container);
 } container_lists[] = {
-    /* in the order of the checks: a name that is taken is reported where it comes up again */
+    /* in the order of the checks: a duplicate name is reported at its second occurrence */
     { "containers", validate_regular_container },
     { "initContainers", validate_init_container },
     { "ephemeralContainers", validate_ephemeral_container },
 };
 
-/* earlier: the containers of the lists before this one. */
+/* earlier: the containers of the previous lists. */
 static void validate_container_list(struct validation *v, const struct field_path *spec_at, json_ref spec,
                                     const struct container_list *list, const struct name_table *volumes,
                                     const struct name_table earlier[ARRAY_LEN(container_lists)])
 {
     struct field_path list_at = path_child(spec_at, list->key);
     json_ref containers = json_get(v->d, spec, list->key);
-    const uint32_t *twins = NULL;
-    uint32_t left = validate_find_duplicates(v, containers, "name", &twins), i = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t left = validate_find_duplicates(v, containers, "name", &duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, containers); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&list_at, i), name_at = path_child(&at, "name");
         struct str name = json_get_text(v->d, m, "name");
-        bool is_taken = duplicates_take(&twins, &left, i);
+        bool is_taken = duplicates_take(&duplicates, &left, i);
         validate_container(v, &at, m, volumes);
         for (size_t e = 0; e < ARRAY_LEN(container_lists); e++)
             is_taken |= name_table_find(&earlier[e], name) != 0;
@@ -306,7 +307,7 @@ static void validate_container_list(struct validation *v, const struct field_pat
     }
 }
 
-/* Whom an ephemeral container looks into has to be there. */
+/* The target of an ephemeral container must exist. */
 static void validate_targets(struct validation *v, const struct field_path *spec_at, json_ref spec,
                              const struct name_table *containers, const struct name_table *init_containers)
 {

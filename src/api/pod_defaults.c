@@ -1,4 +1,4 @@
-/* What a pod gets that its writer left out, and what the server makes of it whatever the writer said. */
+/* Defaults of pods, and fields that the server always sets. */
 #include "api/pod_int.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static void default_ephemeral(struct json *d, json_ref source)
         default_claim_spec(d, json_ensure_object(d, template, "spec"));
 }
 
-/* The tag an image goes by: "latest" without tag and digest, "" with a digest alone. */
+/* True if the tag is "latest": without tag and digest, or explicitly. */
 static bool image_is_latest(struct str image)
 {
     struct str name = image, digest;
@@ -63,7 +63,7 @@ static bool image_is_latest(struct str image)
     name = str_next(&digest, '@');
     slash = name.len ? memrchr(name.s, '/', name.len) : NULL;
     colon = name.len ? memrchr(name.s, ':', name.len) : NULL;
-    if (!colon || (slash && colon < slash)) /* the colon of a registry's port is none of a tag */
+    if (!colon || (slash && colon < slash)) /* the colon of a registry's port does not start a tag */
         return name.len && !digest.s;
     return str_is((struct str){ colon + 1, (size_t)(name.s + name.len - colon - 1) }, "latest");
 }
@@ -78,7 +78,7 @@ static void default_image(struct json *d, json_ref source)
     default_text(d, source, "pullPolicy", image_pull_policy(json_get_text(d, source, "reference")));
 }
 
-/* Of the sources that only pods have. */
+/* Sources that only pods have. */
 static const struct {
     const char *source;
     void (*set)(struct json *d, json_ref source);
@@ -88,7 +88,7 @@ static const struct {
     { "ephemeral", default_ephemeral },  { "image", default_image },
 };
 
-/* A member that is not known may be a source nobody here has heard of: an empty directory would be wrong. */
+/* An unknown member may be an unknown source: then no emptyDir is added. */
 static void default_volume(struct json *d, json_ref volume)
 {
     if (json_count(d, volume) == (json_get(d, volume, "name") ? 1U : 0U)) {
@@ -105,8 +105,8 @@ static void default_volume(struct json *d, json_ref volume)
 
 /* --- Containers --- */
 
-/* Who says a limit and no request asks for the limit. Longer lists than any real one are left alone: each
- * name is looked for along the other list. */
+/* A limit without a request becomes the request. Unrealistically long lists are skipped, because each name is
+ * searched linearly. */
 static void default_requests(struct json *d, json_ref resources)
 {
     json_ref limits = json_get(d, resources, "limits"), requests;
@@ -157,7 +157,7 @@ static void default_containers(struct json *d, json_ref spec, const char *key)
 
 /* --- The pod --- */
 
-/* One account under two names, the older of which clients still read. */
+/* Two fields for one account; clients still read the older one. */
 static void default_service_account(struct json *d, json_ref spec)
 {
     struct str name = json_get_text(d, spec, "serviceAccountName");
@@ -170,7 +170,7 @@ static void default_service_account(struct json *d, json_ref spec)
     }
 }
 
-/* podIP is the first of podIPs. Where they differ the single one wins: it is all old clients know. */
+/* podIP is the first of podIPs. If they differ podIP wins, because old clients only know that one. */
 static void default_pod_ips(struct json *d, json_ref status)
 {
     json_ref list = json_get(d, status, "podIPs");
@@ -210,16 +210,16 @@ void pod_set_defaults(struct json *d, json_ref object)
 
 /* --- Quality of service --- */
 
-/* What counts for the class, summed over the containers. */
+/* The sums that determine the QoS class. */
 static const char *const qos_resources[] = { "cpu", "memory" };
 
 struct qos {
     struct quantity requests[ARRAY_LEN(qos_resources)];
     struct quantity limits[ARRAY_LEN(qos_resources)];
-    bool lacks_limit; /* a container has no limit for one of them */
+    bool lacks_limit; /* a container has no limit for one of the resources */
 };
 
-/* Adds one amount, when it is above zero. A sum too long to be exact equals no other. */
+/* Adds an amount above zero. A sum that is too long to be exact equals no other. */
 static bool qos_add(const struct json *d, json_ref list, const char *name, struct quantity *sum)
 {
     struct error ignored; /* canonical form has only quantities that parse */
@@ -235,7 +235,7 @@ static void qos_add_resources(const struct json *d, json_ref resources, struct q
     json_ref requests = json_get(d, resources, "requests"), limits = json_get(d, resources, "limits");
 
     for (size_t i = 0; i < ARRAY_LEN(qos_resources); i++) {
-        (void)qos_add(d, requests, qos_resources[i], &q->requests[i]); /* asking for nothing is fine */
+        (void)qos_add(d, requests, qos_resources[i], &q->requests[i]); /* no request is allowed */
         if (!qos_add(d, limits, qos_resources[i], &q->limits[i]))
             q->lacks_limit = true;
     }
@@ -247,7 +247,7 @@ static void qos_add_containers(const struct json *d, json_ref spec, const char *
         qos_add_resources(d, json_get(d, c, "resources"), q);
 }
 
-/* "BestEffort", "Burstable" or "Guaranteed", from what the containers ask for. */
+/* "BestEffort", "Burstable" or "Guaranteed", from the resources of the containers. */
 static const char *pod_qos_class(const struct json *d, json_ref spec)
 {
     json_ref whole = json_get(d, spec, "resources");
@@ -255,7 +255,7 @@ static const char *pod_qos_class(const struct json *d, json_ref spec)
     bool is_guaranteed, has_any = false;
 
     if (json_get(d, whole, "requests") || json_get(d, whole, "limits")) {
-        qos_add_resources(d, whole, &q); /* said for the pod as a whole, it settles the matter */
+        qos_add_resources(d, whole, &q); /* resources of the pod as a whole take precedence */
     } else {
         qos_add_containers(d, spec, "containers", &q);
         qos_add_containers(d, spec, "initContainers", &q);
@@ -281,7 +281,8 @@ static void append_toleration(struct json *d, json_ref list, const char *key)
     json_append(d, list, toleration);
 }
 
-/* A pod outlives its node's silence for five minutes, unless its writer said how long. */
+/* Adds the default tolerations of five minutes for nodes that are not ready or unreachable, unless the pod
+ * has its own. */
 static void prepare_tolerations(struct json *d, json_ref spec)
 {
     static const char *const keys[] = { TAINT_NOT_READY, TAINT_UNREACHABLE };
@@ -352,7 +353,7 @@ void pod_prepare_update(struct json *d, json_ref object, json_ref old, enum writ
     prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
     if (part == WRITE_MAIN)
         return;
-    /* Old node agents send status without these two. */
+    /* Old node agents send the status without these two. */
     prepare_keep(d, json_ensure_object(d, object, "metadata"), json_get(d, old, "metadata"),
                  "ownerReferences");
     status = json_ensure_object(d, object, "status");

@@ -1,4 +1,4 @@
-/* The rules of volumes whose files come from objects: secret, configMap, downwardAPI, projected. */
+/* Validation of volumes with files from objects: secret, configMap, downwardAPI, projected. */
 #include "api/pod_int.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void validate_mode(struct validation *v, const struct field_path *p, json
                        "must be a number between 0 and 0777 (octal), both inclusive");
 }
 
-/* The path of a file inside a volume whose own names begin with two dots. */
+/* The path of a file in a volume; names that start with ".." are reserved. */
 static void validate_file_path(struct validation *v, const struct field_path *p, json_ref object)
 {
     struct field_path at = path_child(p, "path");
@@ -55,7 +55,7 @@ void validate_keyed(struct validation *v, const struct field_path *p, json_ref s
 
 static const char *const shown_in_files[] = { "metadata.name",        "metadata.namespace", "metadata.labels",
                                               "metadata.annotations", "metadata.uid",       NULL };
-/* Fields a container's environment may show and a file may not. */
+/* Fields that are allowed in environment variables but not in files. */
 static const char *const shown_elsewhere[] = { "spec.nodeName",
                                                "spec.restartPolicy",
                                                "spec.serviceAccountName",
@@ -130,7 +130,7 @@ static void validate_resource_ref(struct validation *v, const struct field_path 
         validate_one_of(v, &at, resource, shown_resources);
 }
 
-/* Errors name no index of the item, as upstream's paths do not. */
+/* Errors have no index of the item, as in Kubernetes. */
 static void validate_downward_items(struct validation *v, const struct field_path *p, json_ref source)
 {
     struct field_path field_at = path_child(p, "fieldRef"), resource_at = path_child(p, "resourceFieldRef");
@@ -183,7 +183,7 @@ static void validate_projection(struct validation *v, const struct field_path *p
         validate_downward_items(v, &downward_at, downward);
     if (token) {
         validate_token_seconds(v, &token_at, token);
-        validate_file_path(v, volume, token); /* reported at the volume, not at the source */
+        validate_file_path(v, volume, token); /* reported for the volume, not for the source */
     }
     if (count + (downward != 0) + (token != 0) > 1)
         errors_forbidden(v->errors, p, "may not specify more than 1 volume type per source");
@@ -202,7 +202,8 @@ static uint32_t count_projected_items(struct validation *v, json_ref sources)
     return count;
 }
 
-/* No two items of a volume are the same file. The error shows the later item's object, or its path. */
+/* No two items of a volume may have the same path. The error shows the object of the later item, or its path.
+ */
 static void validate_projected_paths(struct validation *v, const struct field_path *p, json_ref sources)
 {
     struct name_table paths = name_table_new(v, count_projected_items(v, sources));

@@ -1,4 +1,4 @@
-/* What the files of the Pod kind share. */
+/* Internals of the Pod kind. */
 #ifndef BERTH_API_POD_INT_H
 #define BERTH_API_POD_INT_H
 
@@ -37,22 +37,22 @@ void pod_prepare_update(struct json *d, json_ref object, json_ref old, enum writ
 void pod_validate(struct validation *v);
 void pod_validate_update(struct validation *v);
 
-/* Adds what is wrong with the volumes; *ret has those with which nothing is. */
+/* Adds errors about the volumes; *ret has the valid ones. */
 void validate_pod_volumes(struct validation *v, const struct field_path *p, json_ref volumes,
                           struct name_table *ret);
 
-/* Adds what is wrong with the containers, which may use these volumes. */
+/* Adds errors about the containers, which may use these volumes. */
 void validate_pod_containers(struct validation *v, const struct field_path *p, json_ref spec,
                              const struct name_table *volumes);
 
-/* Volumes whose files come from objects. */
+/* Volumes with files from objects. */
 void validate_keyed(struct validation *v, const struct field_path *p, json_ref source);
 void validate_downward(struct validation *v, const struct field_path *p, json_ref source);
 void validate_projected(struct validation *v, const struct field_path *p, json_ref source);
 
-/* The member, when it is there, is one of the names. */
+/* If the member is set, it must be one of the names. */
 void validate_choice(struct validation *v, const struct field_path *p, json_ref object, const char *key,
                      const char *const *names);
-/* Relative, and nowhere up. */
+/* The path must be relative and must not contain "..". */
 void validate_descending_path(struct validation *v, const struct field_path *p, struct str path);
 #endif

@@ -1,7 +1,7 @@
-/* What a pod asks for and may use, over all of its containers.
+/* Requests and limits of a pod over all of its containers.
  *
- * Init containers run one after the other, so each counts by itself, beside the sidecars that were started
- * before it; sidecars and regular containers run together. */
+ * Init containers run one after another, so each counts separately, together with the sidecars that were
+ * started before it; sidecars and regular containers run at the same time. */
 #include "api/pod.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* The fields of pods that Berth knows: all of Kubernetes 1.36. Every table is open: fields that are not here
- * are kept as they came. Containers are in pod_container_schema.c, volumes in pod_volume_schema.c. */
+/* The schema of pods: all fields of Kubernetes 1.36. Every table is open: unknown fields are kept. Containers
+ * are in pod_container_schema.c, volumes in pod_volume_schema.c. */
 #include "api/pod_int.h"
 
 #include "api/meta.h"

@@ -1,7 +1,7 @@
-/* What may change about a pod: little. A pod is replaced rather than changed, and nodes act on what it
- * said first.
+/* Validation of changes of a pod, of which few are allowed, because nodes act on the first version.
  *
- * The spec as sent gets back from the old one whatever may differ; what differs still is refused. */
+ * The fields that may change are restored from the old spec in a copy of the new one; any remaining
+ * difference is rejected. */
 #include "api/pod_int.h"
 
 #include "api/json_diff.h"
@@ -24,7 +24,7 @@ static bool validate_container_count(struct validation *v, const struct field_pa
     return false;
 }
 
-/* May be set, and may come closer. Returns false when there is nothing more to say about the pod. */
+/* The deadline may be set and reduced. Returns false if no further error should be reported. */
 static bool validate_deadline(struct validation *v, const struct field_path *p, json_ref spec, json_ref old)
 {
     struct field_path at = path_child(p, "activeDeadlineSeconds");
@@ -45,7 +45,7 @@ static bool validate_deadline(struct validation *v, const struct field_path *p, 
     return false;
 }
 
-/* Everything about a toleration but its seconds, to be compared as one text. */
+/* A toleration without its seconds, as a text for comparison. */
 static struct str toleration_text(struct validation *v, json_ref toleration)
 {
     static const char *const keys[] = { "key", "operator", "value", "effect" };
@@ -66,7 +66,7 @@ static struct name_table toleration_table(struct validation *v, json_ref tolerat
     return t;
 }
 
-/* Old tolerations stay, with other seconds perhaps; new ones may come. */
+/* Old tolerations must stay, possibly with other seconds; new ones may be added. */
 static void validate_added_tolerations(struct validation *v, const struct field_path *p, json_ref spec,
                                        json_ref old)
 {
@@ -86,7 +86,7 @@ static void validate_added_tolerations(struct validation *v, const struct field_
     }
 }
 
-/* Gates are opened one by one and never put up again. */
+/* Scheduling gates may only be removed. */
 static void validate_deleted_gates(struct validation *v, const struct field_path *p, json_ref spec,
                                    json_ref old)
 {
@@ -106,9 +106,9 @@ static void validate_deleted_gates(struct validation *v, const struct field_path
     }
 }
 
-/* --- The rest must be the same --- */
+/* --- The rest must be equal --- */
 
-/* A document of its own with both specs: the one under validation is not to be changed. */
+/* Copies both specs to a new document, because the validated object must not be modified. */
 static int copy_specs(struct validation *v, struct json *d, json_ref *ret_now, json_ref *ret_old,
                       struct error *err)
 {
@@ -138,7 +138,7 @@ static void keep_images(struct json *d, json_ref now, json_ref old, const char *
     }
 }
 
-/* A negative grace period meant 1 once, and may be made to say so. */
+/* A negative grace period meant 1 and may be changed to 1. */
 static void keep_grace(struct json *d, json_ref now, json_ref old)
 {
     static const char key[] = "terminationGracePeriodSeconds";
@@ -169,7 +169,7 @@ static void validate_rest_unchanged(struct validation *v, const struct field_pat
         r = json_check(&d, &err);
     }
     if (r < 0) {
-        errors_forbidden(v->errors, p, err.msg); /* what cannot be compared is not let through */
+        errors_forbidden(v->errors, p, err.msg); /* specs that cannot be compared are rejected */
         return;
     }
     if (json_equal(&d, now, old))
@@ -192,8 +192,8 @@ static void validate_spec_update(struct validation *v)
     validate_rest_unchanged(v, &p);
 }
 
-/* The annotation decides what the node may read because of the pod (apiserver/node_relations.h), so neither
- * an update of the pod nor one of its status changes it. */
+/* The annotation decides what the node may read because of the pod (apiserver/node_relations.h), so that
+ * neither an update of the pod nor one of its status may change it. */
 static void validate_mirror_kept(struct validation *v)
 {
     struct field_path meta = path_child(NULL, "metadata"), annotations = path_child(&meta, "annotations");

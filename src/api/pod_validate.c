@@ -1,5 +1,5 @@
-/* The rules of a pod as it stands. Volumes, containers and changes have their own files. Paths and words
- * are the API's own, its slips included: others match on them. */
+/* Validation of a pod. Volumes, containers and changes have their own files. Paths and texts are those of the
+ * API, including its mistakes, because clients match on them. */
 #include "api/pod_int.h"
 
 #include "api/names.h"
@@ -65,14 +65,14 @@ static void validate_node_affinity(struct validation *v, const struct field_path
     }
 }
 
-/* Gates of both sorts are named after whoever opens them. */
+/* Gates of both kinds are named after the component that opens them. */
 static void validate_gates(struct validation *v, const struct field_path *p, json_ref spec)
 {
     struct field_path readiness = path_child(p, "readinessGates"),
                       scheduling = path_child(p, "schedulingGates");
     json_ref gates = json_get(v->d, spec, "schedulingGates");
-    const uint32_t *twins = NULL;
-    uint32_t left = validate_find_duplicates(v, gates, "name", &twins), i = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t left = validate_find_duplicates(v, gates, "name", &duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, json_get(v->d, spec, "readinessGates")); m; m = json_next(v->d, m)) {
         struct field_path each = path_index(&readiness, i++), at = path_child(&each, "conditionType");
@@ -83,12 +83,12 @@ static void validate_gates(struct validation *v, const struct field_path *p, jso
          m = json_next(v->d, m), i++) {
         struct field_path at = path_index(&scheduling, i);
         validate_name(v, &at, NAME_QUALIFIED, json_get_text(v->d, m, "name"));
-        if (duplicates_take(&twins, &left, i))
+        if (duplicates_take(&duplicates, &left, i))
             errors_duplicate(v->errors, &at, show_text(v->errors, json_get_text(v->d, m, "name")));
     }
 }
 
-/* Blanks around an image's name: checked last, as the API does. */
+/* White space around an image name: checked last, as in the API. */
 static void validate_images(struct validation *v, const struct field_path *p, json_ref spec, const char *key)
 {
     struct field_path list_at = path_child(p, key);
@@ -161,7 +161,7 @@ static void validate_spec(struct validation *v)
 static void validate_conditions(struct validation *v, json_ref conditions)
 {
     struct field_path meta = path_child(NULL, "metadata"),
-                      list_at = path_child(&meta, "conditions"); /* sic: where the API reports them */
+                      list_at = path_child(&meta, "conditions"); /* sic: the API reports them there */
     uint32_t i = 0;
 
     for (json_ref m = json_first(v->d, conditions); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;

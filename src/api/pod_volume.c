@@ -1,4 +1,5 @@
-/* From the volumes of a pod's spec to their views. */
+/* Decodes the volumes of a pod's spec. Sources that PersistentVolumes have too use the decoder of
+ * volume_source.c. */
 #include "api/pod_volume.h"
 
 #include "api/pod_int.h"
@@ -54,7 +55,7 @@ static int32_t decode_mode(struct decoder *dec, json_ref object, const char *key
     return (int32_t)decode_int(dec, object, key, POD_MODE_UNSET);
 }
 
-/* A Secret goes by another name inside a volume than inside a projection. */
+/* The name of a Secret has different field names in a volume and in a projection. */
 static const struct pod_keyed *decode_keyed(struct decoder *dec, json_ref source, const char *name_key)
 {
     json_ref list = json_get(dec->d, source, "items");
@@ -86,7 +87,7 @@ static void decode_downward_item(struct decoder *dec, json_ref item, struct pod_
     ret->resource = decode_text(dec, resource, "resource");
     ret->container = decode_text(dec, resource, "containerName");
     ret->mode = decode_mode(dec, item, "mode");
-    (void)decode_quantity(dec, resource, "divisor", &ret->divisor); /* zero when unset */
+    (void)decode_quantity(dec, resource, "divisor", &ret->divisor); /* zero if not set */
 }
 
 static const struct pod_downward *decode_downward(struct decoder *dec, json_ref source)
@@ -199,7 +200,7 @@ static enum pod_volume_type volume_type(const struct json *d, json_ref volume, j
     return POD_VOLUME_UNKNOWN;
 }
 
-/* The sources that PersistentVolumes have too. */
+/* Sources that PersistentVolumes have too. */
 static void decode_shared_source(struct decoder *dec, json_ref volume, struct pod_volume *ret)
 {
     struct volume_source source = decode_volume_source(dec, volume);

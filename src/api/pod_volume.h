@@ -1,7 +1,7 @@
-/* The volumes of a pod, decoded as far as Berth's plugins act on them.
+/* The volumes of a pod, decoded as far as plugins use them.
  *
- * Sources that have no struct here (a claim template, an image, …) are known by their type; whoever serves
- * one reads the rest from the pod's text. */
+ * Sources without a struct here (a claim template, an image, …) only have their type; their users read the
+ * rest from the pod's text. */
 #ifndef BERTH_API_POD_VOLUME_H
 #define BERTH_API_POD_VOLUME_H
 
@@ -10,7 +10,7 @@
 
 /* In the order of the API's VolumeSource. */
 enum pod_volume_type {
-    POD_VOLUME_UNKNOWN, /* a source Berth has no word for */
+    POD_VOLUME_UNKNOWN, /* unknown to Berth */
     POD_VOLUME_HOST_PATH,
     POD_VOLUME_EMPTY_DIR,
     POD_VOLUME_GCE_DISK,
@@ -64,18 +64,18 @@ struct pod_key_path {
 /* A Secret or ConfigMap whose keys become files. */
 struct pod_keyed {
     const char *name;
-    const struct pod_key_path *items; /* none: every key, under its own name */
+    const struct pod_key_path *items; /* none: all keys, with their own names */
     uint32_t items_count;
-    int32_t default_mode; /* POD_MODE_UNSET inside a projected volume, which has one for all */
+    int32_t default_mode; /* POD_MODE_UNSET in a projected volume, which has one for all */
     bool is_optional;
 };
 
 struct pod_downward_item {
     const char *path;
-    const char *field_path; /* "" when it shows a resource */
+    const char *field_path; /* "" if it shows a resource */
     const char *resource;   /* "limits.memory" */
     const char *container;
-    struct quantity divisor; /* 0 when unset */
+    struct quantity divisor; /* 0 if not set */
     int32_t mode;
 };
 
@@ -91,14 +91,14 @@ struct pod_token {
     int64_t expiration_seconds;
 };
 
-/* A ClusterTrustBundle, as far as it says which. */
+/* A ClusterTrustBundle: only what identifies it. */
 struct pod_trust_bundle {
     const char *name;
     const char *signer;
 };
 
 enum pod_projection_type {
-    PROJECTION_UNKNOWN, /* one that Berth has no word for */
+    PROJECTION_UNKNOWN, /* unknown to Berth */
     PROJECTION_SECRET,
     PROJECTION_CONFIG_MAP,
     PROJECTION_DOWNWARD_API,
@@ -124,7 +124,7 @@ struct pod_projected {
     int32_t default_mode;
 };
 
-/* What tells two pods that they use the same disk, of which only one node or one writer may have it. */
+/* Identifies a disk that only one node or one writer may use, to detect conflicts between pods. */
 struct pod_disk {
     const char *id; /* pdName, volumeID, or the RBD image */
     const char *pool;
@@ -156,8 +156,8 @@ struct pod_volumes {
     uint32_t count;
 };
 
-/* The claim behind the volume, NULL for none: the one it names, or for a generic ephemeral volume the one
- * that is made for it, <pod>-<volume>. */
+/* The claim of the volume, NULL for none: the named one, or for a generic ephemeral volume the one that is
+ * created for it, <pod>-<volume>. */
 const char *pod_claim_name(const struct pod_volume *v);
 
 #endif

@@ -1,5 +1,5 @@
-/* The fields of a pod's volumes. Open tables, like all of a pod's: see pod_schema.c. The sources that
- * PersistentVolumes have in the same form are those of volume_source.c, which are closed. */
+/* The schema of a pod's volumes. Open tables, like all tables of pods: see pod_schema.c. Sources that
+ * PersistentVolumes have in the same form use the closed tables of volume_source.c. */
 #include "api/pod_int.h"
 
 #include "api/claim.h"
@@ -109,7 +109,7 @@ static const struct field config_map_source_fields[] = {
 static const struct schema config_map_source_schema =
     SCHEMA_OPEN("ConfigMapVolumeSource", config_map_source_fields);
 
-/* --- Sources that Berth only carries --- */
+/* --- Sources that Berth only stores --- */
 
 static const struct field glusterfs_fields[] = {
     { "endpoints", FIELD_STRING, .flags = FIELD_ALWAYS, .number = 1 },

@@ -1,5 +1,5 @@
-/* The rules of a pod's volumes. Paths and words are the API's own, its slips included: others match on
- * them. */
+/* Validation of a pod's volumes. Paths and texts are those of the API, including its mistakes, because
+ * clients match on them. */
 #include "api/pod_int.h"
 
 #include "api/claim.h"
@@ -60,7 +60,7 @@ static void validate_inline_iscsi(struct validation *v, const struct field_path 
                        "iscsi.initiatorName is specified.");
 }
 
-/* A bad name is reported at another place than a missing one. */
+/* An invalid name is reported at another path than a missing one. */
 static void validate_inline_csi(struct validation *v, const struct field_path *p, json_ref source)
 {
     struct field_path driver = path_child(p, "driver"), ref_at = path_child(p, "nodePublishSecretRef"),
@@ -74,7 +74,7 @@ static void validate_inline_csi(struct validation *v, const struct field_path *p
 
 /* --- Claim templates --- */
 
-/* Labels and annotations are what the claim takes over; anything else would be lost. */
+/* The claim gets only labels and annotations; other metadata would be lost. */
 static void validate_template_meta(struct validation *v, const struct field_path *p, json_ref meta)
 {
     struct field_path labels = path_child(p, "labels"), annotations = path_child(p, "annotations");
@@ -93,7 +93,7 @@ static void validate_template_meta(struct validation *v, const struct field_path
     }
 }
 
-/* The claim is going to be named after pod and volume. */
+/* The claim will be named after pod and volume. */
 static void validate_template_name(struct validation *v, const struct field_path *volume_at, json_ref volume)
 {
     struct field_path at = path_child(volume_at, "name");
@@ -131,13 +131,14 @@ static void validate_ephemeral(struct validation *v, const struct field_path *p,
 
 #define REQUIRED(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
-/* In the order in which the API looks: of several sources the first is checked, the others are too many. */
+/* In the order of the API's checks: the first source is validated, further ones are rejected. */
 static const struct source_rule {
     const char *name;
-    const char *const *required; /* members that must say something; NULL for none */
-    void (*check)(struct validation *v, const struct field_path *p, json_ref source); /* NULL: nothing else */
-    const char *rules_path; /* what the paths of its errors call it, where that is not its name */
-    const char *extra_path; /* the same for one that is too many */
+    const char *const *required; /* required members; NULL for none */
+    void (*check)(struct validation *v, const struct field_path *p,
+                  json_ref source); /* NULL: no further check */
+    const char *rules_path;         /* name in error paths, if it differs */
+    const char *extra_path;         /* the same for a rejected further source */
 } source_rules[] = {
     { "emptyDir", .check = validate_empty_dir },
     { "hostPath", REQUIRED("path"), validate_host_path },
@@ -183,8 +184,7 @@ static void validate_source(struct validation *v, const struct field_path *p, co
         rule->check(v, &at, source);
 }
 
-/* A volume without any source Berth knows has one it does not know: without any it would be an empty
- * directory. */
+/* A volume without a known source has an unknown one; a volume without any would be an emptyDir. */
 static void validate_sources(struct validation *v, const struct field_path *p, json_ref volume)
 {
     unsigned count = 0;
@@ -202,7 +202,7 @@ static void validate_sources(struct validation *v, const struct field_path *p, j
     }
 }
 
-/* Names of the claims that are going to be made for this pod. */
+/* Names of the claims that will be created for this pod. */
 static struct name_table created_claims(struct validation *v, json_ref volumes)
 {
     struct str pod = json_get_text(v->d, json_get(v->d, v->object, "metadata"), "name");
@@ -241,8 +241,8 @@ void validate_pod_volumes(struct validation *v, const struct field_path *p, json
 {
     struct name_table created = created_claims(v, volumes),
                       valid = name_table_new(v, json_count(v->d, volumes));
-    const uint32_t *twins = NULL;
-    uint32_t twins_left = validate_find_duplicates(v, volumes, "name", &twins), i = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t duplicates_left = validate_find_duplicates(v, volumes, "name", &duplicates), i = 0;
 
     for (json_ref m = json_first(v->d, volumes); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          m = json_next(v->d, m), i++) {
@@ -253,7 +253,7 @@ void validate_pod_volumes(struct validation *v, const struct field_path *p, json
         name = validate_required_text(v, &at, m, "name");
         if (name.len)
             validate_name(v, &name_at, NAME_DNS_LABEL, name);
-        if (duplicates_take(&twins, &twins_left, i))
+        if (duplicates_take(&duplicates, &duplicates_left, i))
             errors_duplicate(v->errors, &name_at, show_text(v->errors, name));
         if (v->errors->count == errors_before && valid.items)
             valid.items[valid.count++] = (struct named){ name, m };

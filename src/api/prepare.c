@@ -1,4 +1,5 @@
-/* What becomes of an object before it is stored, whatever its writer sent: the helpers that kinds share. */
+/* Prepares objects for storing: helpers that the kinds share. An untouched member keeps its canonical form,
+ * so that it is not normalized again. */
 #include "api/validate.h"
 
 void prepare_create_nothing(struct json *d, json_ref object, struct timestamp now)
@@ -23,7 +24,7 @@ void prepare_keep(struct json *d, json_ref object, json_ref old, const char *key
     json_ref v = json_get(d, old, key), there = json_get(d, object, key);
 
     if (json_is_same(d, v, there))
-        return; /* nearly always, and what is not touched need not be brought into form again */
+        return; /* usually: an unchanged part need not be normalized again */
     if (v)
         json_set(d, object, key, json_copy(d, v));
     else
@@ -44,7 +45,7 @@ static json_ref next_other(const struct json *d, json_ref m)
     return m;
 }
 
-/* True when two objects differ in status and metadata at the most. */
+/* True if two objects differ at most in status and metadata. */
 static bool others_are_same(const struct json *d, json_ref object, json_ref old)
 {
     json_ref m = next_other(d, json_first(d, object)), o = next_other(d, json_first(d, old));
@@ -78,7 +79,7 @@ static void prepare_parts(struct json *d, json_ref object, json_ref old, enum wr
         if (!str_is(json_key(d, m), "status") && (keep_metadata || !str_is(json_key(d, m), "metadata")))
             json_add_member(d, object, json_key(d, m), json_copy(d, m));
     json_add_member(d, object, STR_LIT("status"), status);
-    if (managed) /* who owns the status is not for old to say */
+    if (managed) /* the ownership of the status is not restored from old */
         json_set(d, json_ensure_object(d, object, "metadata"), "managedFields", managed);
 }
 

@@ -1,6 +1,7 @@
-/* The walk over a message, led by the kind's schema. The wire is read in protobuf_wire.c.
+/* Decodes a protobuf message into a JSON tree, controlled by the kind's schema. The wire format is in
+ * protobuf_wire.c.
  *
- * Recursion follows the schemas, in which no struct contains itself: bodies cannot make it deeper. */
+ * Recursion follows the schemas, in which no struct contains itself: a body cannot make it deeper. */
 #include "api/protobuf.h"
 
 #include <assert.h>
@@ -26,10 +27,10 @@ struct proto_decoder {
     struct json *d;
     struct error *err;
     struct buf text;    /* of one value at a time */
-    VEC(json_ref) maps; /* every map made: their keys are told apart at the end, once */
+    VEC(json_ref) maps; /* all maps; duplicate keys are removed at the end */
 };
 
-/* What is being read, for errors: "ObjectMeta.name". */
+/* The current field, for errors: "ObjectMeta.name". */
 struct proto_place {
     const struct schema *schema;
     const struct field *field;
@@ -54,8 +55,8 @@ static int check_utf8(struct proto_decoder *dec, struct proto_place at, struct s
     return str_is_utf8(text) ? 0 : proto_refuse(dec, at, "not valid UTF-8");
 }
 
-/* The fields of a message whose values are texts: key and value, or the text of a quantity. Others are passed
- * over; what is not there stays as it was. */
+/* Reads the text fields of a message: key and value, or the text of a quantity. Other fields are skipped;
+ * absent ones are unchanged. */
 static int read_texts(struct proto_decoder *dec, struct proto_place at, struct str message, struct str *texts,
                       uint32_t count)
 {
@@ -96,7 +97,8 @@ static int read_timestamp(struct proto_decoder *dec, struct proto_place at, stru
         return r;
     seconds = (int64_t)parts[0];
     nanos = (int32_t)(uint32_t)parts[1];
-    /* Nanoseconds past a second, or before it, move the second. Away from the ends, so that it can. */
+    /* Negative nanoseconds, or more than a second, change the seconds; the range check leaves room for that.
+     */
     if (seconds <= CIVIL_UNIX_MIN + 4 || seconds >= CIVIL_UNIX_MAX - 4)
         return proto_refuse(dec, at, "the time is out of range");
     seconds += nanos / NANOS_PER_SECOND - (nanos % NANOS_PER_SECOND < 0);
@@ -112,7 +114,7 @@ static json_ref new_scratch_string(struct proto_decoder *dec)
     return json_new_string(dec->d, buf_str(&dec->text));
 }
 
-/* A time that is not set is no value: *ret is 0. */
+/* An unset time is no value: *ret is 0. */
 static int proto_decode_time(struct proto_decoder *dec, struct proto_place at, bool is_micro,
                              struct str message, json_ref *ret)
 {
@@ -143,7 +145,7 @@ static int proto_decode_quantity(struct proto_decoder *dec, struct proto_place a
     return r;
 }
 
-/* JSON inside of protobuf: the sets of managed fields. */
+/* JSON inside protobuf: the sets of managed fields. */
 static int decode_raw_json(struct proto_decoder *dec, struct proto_place at, struct str message,
                            json_ref *ret)
 {
@@ -168,7 +170,7 @@ static int decode_string(struct proto_decoder *dec, struct proto_place at, struc
     return r;
 }
 
-/* A number or a text, and which of the two it is. */
+/* A number or a text, and which of them is set. */
 static int decode_int_or_string(struct proto_decoder *dec, struct proto_place at, struct str message,
                                 json_ref *ret)
 {
@@ -229,8 +231,7 @@ static bool is_number(enum field_type type)
     return type == FIELD_BOOL || type == FIELD_INT32 || type == FIELD_INT64;
 }
 
-/* A value that is neither an object nor a container. *ret stays 0 for one that means "not set", whatever the
- * field. */
+/* A value that is neither an object nor a container. *ret stays 0 for a value that means "not set". */
 static int decode_scalar(struct proto_decoder *dec, struct proto_place at, enum field_type type,
                          const struct wire_value *v, json_ref *ret)
 {
@@ -242,7 +243,7 @@ static int decode_scalar(struct proto_decoder *dec, struct proto_place at, enum 
     case FIELD_BOOL:
         *ret = json_new_bool(dec->d, v->varint != 0);
         return 0;
-    case FIELD_INT32: /* too large a number is cut, as protobuf has it */
+    case FIELD_INT32: /* a too large number is truncated, as in protobuf */
         *ret = json_new_int(dec->d, (int32_t)(uint32_t)v->varint);
         return 0;
     case FIELD_INT64:
@@ -279,7 +280,7 @@ static int decode_scalar(struct proto_decoder *dec, struct proto_place at, enum 
 static int decode_message(struct proto_decoder *dec, const struct schema *s, unsigned within,
                           struct str message, json_ref object);
 
-/* The member, made first where there is none. 0 when the document has failed. */
+/* The member; created if it does not exist. 0 if the document has failed. */
 static json_ref ensure_member(struct proto_decoder *dec, json_ref object, const struct field *f)
 {
     json_ref v = json_get(dec->d, object, f->name);
@@ -293,7 +294,7 @@ static json_ref ensure_member(struct proto_decoder *dec, json_ref object, const 
     return dec->d->failed ? 0 : v;
 }
 
-/* True for what a plain field holds when nobody has set it. */
+/* True for the zero value of a plain field. */
 static bool is_unset(enum field_type type, const struct wire_value *v)
 {
     if (type == FIELD_BOOL || type == FIELD_INT64)
@@ -313,7 +314,7 @@ static int decode_plain(struct proto_decoder *dec, struct proto_place at, const 
     if (r < 0)
         return r;
     if (!value || (!(f->flags & FIELD_POINTER) && is_unset(f->type, v)))
-        (void)json_remove(dec->d, object, f->name); /* an earlier value is overridden, too */
+        (void)json_remove(dec->d, object, f->name); /* also overrides an earlier value */
     else
         json_set(dec->d, object, f->name, value);
     return json_check(dec->d, dec->err);
@@ -360,7 +361,7 @@ static int decode_item(struct proto_decoder *dec, struct proto_place at, const s
     return json_check(dec->d, dec->err);
 }
 
-/* An entry is a message of its own: the key and the value, either of which may be left out. */
+/* An entry is a message with key and value, each of which may be absent. */
 static int decode_entry(struct proto_decoder *dec, struct proto_place at, const struct wire_value *v,
                         json_ref object)
 {
@@ -406,8 +407,7 @@ static int decode_field(struct proto_decoder *dec, struct proto_place at, const 
     return decode_plain(dec, at, v, object);
 }
 
-/* The field of that number, or the first field of the embedded struct that has the number; NULL for a number
- * that is not known. */
+/* The field with that number, or the first field of the embedded struct with that number; NULL: unknown. */
 static const struct field *field_of_number(const struct schema *s, unsigned within, uint32_t number)
 {
     for (const struct field *f = s->fields; f < s->fields + s->fields_count; f++)
@@ -416,8 +416,8 @@ static const struct field *field_of_number(const struct schema *s, unsigned with
     return NULL;
 }
 
-/* The fields of one message: of the struct itself, or of the struct that it embeds under the number within.
- * Both are members of the same object. */
+/* The fields of one message: of the struct itself, or of an embedded struct with the number `within`. Both
+ * become members of the same object. */
 static int decode_message(struct proto_decoder *dec, const struct schema *s, unsigned within,
                           struct str message, json_ref object)
 {
@@ -443,7 +443,7 @@ static int decode_message(struct proto_decoder *dec, const struct schema *s, uns
     return r;
 }
 
-/* Of the entries with the same key the last one stays. By sorting: looking each key up as it comes would be
+/* Keeps the last of the entries with the same key. Uses sorting, because looking up each key would be
  * quadratic. */
 static int settle_map(struct proto_decoder *dec, json_ref map)
 {
@@ -578,11 +578,11 @@ static void decoder_done(struct proto_decoder *dec)
 int protobuf_decode(struct json *d, const struct schema *s, const struct protobuf_body *b, json_ref *ret,
                     struct error *err)
 {
-    _cleanup_(decoder_done) struct proto_decoder x = { .d = d, .err = err };
+    _cleanup_(decoder_done) struct proto_decoder decoder = { .d = d, .err = err };
 
     if (b->raw.len > d->bytes_max)
         return error_set(err, ERR_TOO_LARGE, "the message has %zu bytes, the limit is %zu", b->raw.len,
                          d->bytes_max);
-    buf_init(&x.text, d->bytes_max * 2); /* base64 makes four bytes of three */
-    return decode_object(&x, s, b, ret);
+    buf_init(&decoder.text, d->bytes_max * 2); /* base64 makes four bytes of three */
+    return decode_object(&decoder, s, b, ret);
 }

@@ -1,4 +1,4 @@
-/* The wire form of protobuf: for protobuf*.c. */
+/* The protobuf wire format, for protobuf*.c. */
 #ifndef BERTH_API_PROTOBUF_INT_H
 #define BERTH_API_PROTOBUF_INT_H
 
@@ -16,7 +16,7 @@ enum wire_type {
     WIRE_FIXED32 = 5,
 };
 
-/* One message: what of it has not been read yet. */
+/* The unread rest of a message. */
 struct protobuf_wire {
     struct str rest;
     struct error *err;
@@ -29,10 +29,10 @@ struct wire_value {
     struct str bytes; /* of WIRE_BYTES */
 };
 
-/* The next field: 1; 0 at the end of the message. The texts are part of the message. */
+/* The next field: 1; 0 at the end of the message. Texts are slices of the message. */
 int wire_next(struct protobuf_wire *w, struct wire_value *ret);
 
-/* The next number of a message that has nothing else. */
+/* The next number of a message that only has numbers. */
 int wire_varint(struct protobuf_wire *w, uint64_t *ret);
 
 #endif

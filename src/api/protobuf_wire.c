@@ -1,5 +1,5 @@
-/* The wire form of protobuf: tags, varints, lengths, and skipping what nobody asks for. Nothing here
- * allocates or recurses, and no byte is read twice but those of nested messages. */
+/* The protobuf wire format: tags, varints, lengths, and skipping of unknown fields. Nothing here allocates or
+ * recurses, and no byte is read twice, except in nested messages. */
 #include "api/protobuf_int.h"
 
 #include "api/protobuf.h"
@@ -27,7 +27,7 @@ int wire_varint(struct protobuf_wire *w, uint64_t *ret)
     for (unsigned i = 0; i < w->rest.len; i++) {
         unsigned char byte = (unsigned char)w->rest.s[i];
 
-        if (i == 9 && byte > 1) /* the tenth byte has room for the last of 64 bits */
+        if (i == 9 && byte > 1) /* the tenth byte only has the last of 64 bits */
             return error_set(w->err, ERR_BAD_REQUEST, "proto: integer overflow");
         value |= (uint64_t)(byte & 0x7F) << (7 * i);
         if (byte < 0x80) {
@@ -57,7 +57,7 @@ static int wire_tag(struct protobuf_wire *w, struct wire_value *ret)
     return 0;
 }
 
-/* What stands behind a tag. Of a group nothing: its fields follow. */
+/* The value after a tag. A group has none: its fields follow. */
 static int wire_payload(struct protobuf_wire *w, struct wire_value *v)
 {
     struct str fixed;
@@ -83,7 +83,7 @@ static int wire_payload(struct protobuf_wire *w, struct wire_value *v)
     return r;
 }
 
-/* Reads to the end of a group whose tag was just read. */
+/* Skips to the end of a group whose tag was just read. */
 static int wire_skip_group(struct protobuf_wire *w)
 {
     unsigned depth = 1;

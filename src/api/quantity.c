@@ -1,5 +1,5 @@
-/* Arithmetic on quantities; quantity_parse.c and quantity_text.c are the ways in and out. Amounts travel
- * as unsigned 128-bit integers inside these files, and as two 64-bit words in the struct. */
+/* Arithmetic on quantities; parsing is in quantity_parse.c, formatting in quantity_text.c. Amounts are
+ * unsigned 128-bit integers in these files, and two 64-bit words in the struct. */
 #include "api/quantity.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ int quantity_digits_of(uint128 m)
     }
     if (m == 0)
         return 1;
-    /* log10(2) is a little above 1233/4096; the table settles the rest */
+    /* log10(2) is slightly more than 1233/4096; the table corrects the rest */
     n = (64 - __builtin_clzll((uint64_t)m)) * 1233 >> 12;
     return n + ((uint64_t)m >= powers[n]);
 }
@@ -95,9 +95,8 @@ int quantity_sign(const struct quantity *q)
     return quantity_is_zero(q) ? 0 : q->negative ? -1 : 1;
 }
 
-/* |a| against |b|, both non-zero. When both have the same number of digits before the point, the one with
- * the larger exponent has the shorter mantissa: it can be brought to the other's exponent within 38
- * digits. */
+/* Compares |a| and |b|, both non-zero. If both have the same number of digits before the point, the one with
+ * the larger exponent has the shorter mantissa: it can be scaled to the other's exponent within 38 digits. */
 static int quantity_cmp_magnitude(const struct quantity *a, const struct quantity *b)
 {
     uint128 ma = quantity_mantissa(a), mb = quantity_mantissa(b);
@@ -160,8 +159,8 @@ uint64_t quantity_rank(const struct quantity *q)
     return (uint64_t)quantity_value(q) ^ (UINT64_C(1) << 63);
 }
 
-/* a and b (a's exponent being the larger) as whole multiples of 10^b.exponent. False when a then needs
- * more than 128 bits: no sum or difference with it could come back to 38 digits. */
+/* Scales a and b (a has the larger exponent) to multiples of 10^b.exponent. False if a needs more than 128
+ * bits: then no sum or difference has at most 38 digits. */
 static bool quantity_align(uint128 *a, int exponent_a, int exponent_b)
 {
     int shift = exponent_a - exponent_b;
@@ -241,7 +240,7 @@ bool quantity_round_up(struct quantity *q, int scale)
     struct quantity before = *q;
     uint128 m;
 
-    assert(scale <= 18); /* exa: no larger unit has a name */
+    assert(scale <= 18); /* exa: the largest unit */
     if (q->exponent >= scale || quantity_is_zero(q))
         return true;
     m = divide_up(quantity_mantissa(q), scale - q->exponent);

@@ -1,4 +1,4 @@
-/* What quantity.c, quantity_parse.c and quantity_text.c share. */
+/* Internals of quantity.c, quantity_parse.c and quantity_text.c. */
 #ifndef BERTH_API_QUANTITY_INT_H
 #define BERTH_API_QUANTITY_INT_H
 
@@ -11,7 +11,7 @@
 #define QUANTITY_ERROR_SUFFIX "unable to parse quantity's suffix"
 #define QUANTITY_ERROR_NUMERIC "unable to parse numeric part of quantity"
 
-/* Values of quantity.suffix that are no index of the table. */
+/* Values of quantity.suffix that are not an index of the table. */
 #define QUANTITY_SUFFIX_LOWER_E 254
 #define QUANTITY_SUFFIX_UPPER_E 255
 
@@ -24,7 +24,7 @@ struct quantity_suffix {
     int power; /* of ten, or of two */
 };
 
-/* The commonest first. */
+/* The most frequent first. */
 extern const struct quantity_suffix quantity_suffixes[];
 extern const size_t quantity_suffixes_count;
 
@@ -35,7 +35,7 @@ static inline uint128 quantity_mantissa(const struct quantity *q)
 
 #define QUANTITY_NANO (-9) /* the exponent of the finest amount */
 
-/* An amount in a format; what q said before goes, the shape of its text too. */
+/* Sets amount and format; the shape of the old text is dropped. */
 void quantity_set(struct quantity *q, bool negative, uint128 m, int exponent, enum quantity_format format);
 
 /* How many decimal digits m has; 1 for zero. */

@@ -1,7 +1,6 @@
-/* From text to quantity. A text is first taken apart (quantity_scan), then its suffix is recognised, then
- * its digits become a number: at once when there are few, digit by digit with rounding otherwise. The line
- * between the two is the API's own, because on the near side of it texts may be emitted as they were
- * given. */
+/* Parses quantities. A text is split (quantity_scan), its suffix is identified, and its digits are converted:
+ * directly if there are few, otherwise digit by digit with rounding. The boundary between the two is that of
+ * the API, because below it texts may be returned unchanged. */
 #include "api/quantity.h"
 
 #include "api/quantity_int.h"
@@ -22,7 +21,7 @@ const struct quantity_suffix quantity_suffixes[] = {
 };
 const size_t quantity_suffixes_count = ARRAY_LEN(quantity_suffixes);
 
-/* A text taken apart; nothing in it is judged yet but that no character is out of place. */
+/* A split text; only its syntax is checked so far. */
 struct quantity_scan {
     bool negative, plus, point;
     size_t zeros;
@@ -82,7 +81,7 @@ static bool quantity_scan(struct str text, struct quantity_scan *s)
     return at == text.len;
 }
 
-/* "e3", "E-12": fills the exponent's shape in q and its value. */
+/* "e3", "E-12": stores the shape of the exponent in q, and its value. */
 static bool quantity_scan_exponent(struct str s, struct quantity *q, int *ret_power)
 {
     size_t at = 1, zeros = 0;
@@ -113,7 +112,7 @@ static bool quantity_scan_exponent(struct str s, struct quantity *q, int *ret_po
     return true;
 }
 
-/* Recognises the suffix: fills q's format and the suffix's shape, and the power of ten (or of two). */
+/* Identifies the suffix: stores the format and the shape in q, and the power of ten (or of two). */
 static bool quantity_scan_suffix(struct str s, struct quantity *q, int *ret_power)
 {
     for (size_t i = 0; i < quantity_suffixes_count && s.len <= 2; i++) {
@@ -133,7 +132,7 @@ static char scan_digit(const struct quantity_scan *s, size_t i)
     return i < s->num.len ? s->num.s[i] : s->denom.s[i - s->num.len];
 }
 
-/* num and denom read as one number of at most 18 digits. */
+/* num and denom as one number with at most 18 digits. */
 static uint64_t scan_small(const struct quantity_scan *s)
 {
     uint64_t value = 0;
@@ -145,7 +144,7 @@ static uint64_t scan_small(const struct quantity_scan *s)
     return value;
 }
 
-/* The shape that quantity_format() needs to give the text back. shape already has the suffix. */
+/* Stores the shape that quantity_format() needs to reproduce the text. shape already has the suffix. */
 static void quantity_keep_text(struct quantity *q, const struct quantity *shape,
                                const struct quantity_scan *s)
 {
@@ -166,8 +165,8 @@ static bool scan_has_digits(const struct quantity_scan *s)
     return s->zeros + s->num.len + s->denom.len > 0;
 }
 
-/* Any number of digits: cuts below 10^-9 rounding away from zero, then drops what are or become zeros at
- * the end. False when more than 38 digits are left. */
+/* Any number of digits: rounds below 10^-9 away from zero, then drops trailing zeros. False if more than 38
+ * digits are left. */
 static bool quantity_set_decimal(struct quantity *q, const struct quantity_scan *s, int scale,
                                  enum quantity_format format)
 {
@@ -180,9 +179,9 @@ static bool quantity_set_decimal(struct quantity *q, const struct quantity_scan 
     for (; scale < QUANTITY_NANO && kept > first; kept--, scale++)
         round = round || scan_digit(s, kept - 1) != '0';
     if (scale < QUANTITY_NANO)
-        scale = QUANTITY_NANO; /* all digits lay below; round says whether there was one */
+        scale = QUANTITY_NANO; /* all digits are below; round says whether one was not zero */
     for (; kept > first && scan_digit(s, kept - 1) == (round ? '9' : '0'); kept--)
-        scale++; /* one more turns these nines to zeros, and goes on to the digit before */
+        scale++; /* rounding turns these nines into zeros and carries on */
     if (kept - first > QUANTITY_DIGITS_MAX)
         return false;
     for (size_t i = first; i < kept; i++) {
@@ -213,8 +212,8 @@ static int quantity_parse_decimal(const struct quantity_scan *s, const struct qu
     return 0;
 }
 
-/* 0.denom * 2^bits as whole + nanos / 10^9, rounded up. The digits are taken nine at a time, the last ones
- * first, so that every product fits 128 bits. */
+/* 0.denom * 2^bits as whole + nanos / 10^9, rounded up. Digits are processed in groups of nine from the end,
+ * so that every product fits into 128 bits. */
 static void scale_fraction(struct str denom, int bits, uint128 *ret_whole, uint64_t *ret_nanos)
 {
     uint128 carry = 0;
@@ -222,7 +221,7 @@ static void scale_fraction(struct str denom, int bits, uint128 *ret_whole, uint6
     bool round = false;
 
     for (size_t groups = (denom.len + 8) / 9; groups > 0; groups--) {
-        round = round || group != 0; /* what the previous, lesser group left */
+        round = round || group != 0; /* from the previous, less significant group */
         group = 0;
         for (size_t i = (groups - 1) * 9; i < groups * 9; i++)
             group = group * 10 + (i < denom.len ? (uint64_t)(denom.s[i] - '0') : 0);
@@ -240,7 +239,7 @@ static void quantity_set_binary(struct quantity *q, const struct quantity_scan *
     uint128 whole, more;
     uint64_t nanos;
 
-    /* more than 19 digits are past 2^63 anyway */
+    /* more than 19 digits exceed 2^63 anyway */
     whole = s->num.len <= 19 ? (uint128)scan_small(&whole_only) << bits : (uint128)1 << 64;
     scale_fraction(s->denom, bits, &more, &nanos);
     whole += more + nanos / NANOS;

@@ -1,4 +1,4 @@
-/* The two texts of a quantity: as it was given, and canonical. */
+/* Formats quantities: as originally written, or canonical. */
 #include "api/quantity.h"
 
 #include <assert.h>
@@ -10,7 +10,7 @@
 #define TEXT_EXPONENT_MAX 999 /* the largest multiple of three that parses again */
 #define DIGITS_BYTES_MAX 40
 
-/* A canonical text before it is written: [-] digits zeros suffix. */
+/* The parts of a canonical text: [-] digits zeros suffix. */
 struct quantity_parts {
     bool negative;
     uint128 digits;
@@ -18,8 +18,8 @@ struct quantity_parts {
     char suffix[8];
 };
 
-/* The integer behind a binary format when it is printed with a binary suffix: whole, 1024 and up, and not
- * beyond 2^63-1, where a text with such a suffix would be capped by the parser. Else 0. */
+/* The integer of a binary format that is printed with a binary suffix: whole, at least 1024, and at most
+ * 2^63-1, because the parser limits larger ones. Otherwise 0. */
 static uint64_t quantity_binary_whole(const struct quantity *q)
 {
     uint128 m = quantity_mantissa(q);
@@ -46,8 +46,8 @@ static void quantity_set_binary_parts(uint64_t whole, struct quantity_parts *ret
                    names[n]); /* 2^63 has at most six factors of 1024 */
 }
 
-/* Digits, zeros and an exponent that is a multiple of three and has a suffix. Larger ones keep their zeros
- * instead. */
+/* Digits, zeros, and an exponent that is a multiple of three and has a suffix. Larger exponents keep their
+ * zeros. */
 static void quantity_set_decimal_parts(const struct quantity *q, struct quantity_parts *ret)
 {
     static const char *const names[] = { "n", "u", "m", "", "k", "M", "G", "T", "P", "E" };
@@ -85,7 +85,7 @@ size_t quantity_canonical_len(const struct quantity *q)
            strlen(parts.suffix);
 }
 
-/* The decimal digits of m at the end of room, without a NUL; returns where they begin. */
+/* The decimal digits of m at the end of room, without a NUL; returns their start. */
 static const char *digits_write(uint128 m, char room[DIGITS_BYTES_MAX], size_t *ret_len)
 {
     size_t at = DIGITS_BYTES_MAX;
@@ -148,7 +148,7 @@ void quantity_format(const struct quantity *q, struct buf *out)
     }
     at = digits_write(q->format == QUANTITY_BINARY_SI ? q->low >> quantity_suffixes[q->suffix].power : q->low,
                       digits, &len);
-    assert(len > q->fraction); /* a text that begins with a point is not kept */
+    assert(len > q->fraction); /* the original text is not kept if it starts with a point */
     if (q->plus || q->negative)
         buf_add_char(out, q->plus ? '+' : '-');
     buf_add_zeros(out, q->zeros);

@@ -1,3 +1,5 @@
+/* Quotes texts for messages like Go's %q. The input may be any bytes; the output is always valid UTF-8,
+ * bounded by the caller's buffer, and never split inside a character. */
 #include "api/quote.h"
 
 #include <assert.h>
@@ -5,7 +7,7 @@
 
 #define PIECE_BYTES_MAX 8 /* "\u00ad", or four bytes of UTF-8 */
 
-/* The length of the well-formed multi-byte character at s, 0 when there is none. */
+/* The length of the valid multi-byte character at s, 0 if there is none. */
 static size_t quote_char_len(struct str s)
 {
     for (size_t n = 2; n <= 4 && n <= s.len; n++)
@@ -16,7 +18,7 @@ static size_t quote_char_len(struct str s)
 
 static size_t quote_ascii(unsigned char c, char *ret)
 {
-    static const char named[] = "abtnvfr"; /* from \a, which is 7; \b 8, \t 9, \n 10, \v 11, \f 12, \r 13 */
+    static const char named[] = "abtnvfr"; /* \a is 7, \b 8, \t 9, \n 10, \v 11, \f 12, \r 13 */
 
     if (c == '"' || c == '\\')
         return (size_t)snprintf(ret, PIECE_BYTES_MAX, "\\%c", c);
@@ -28,8 +30,8 @@ static size_t quote_ascii(unsigned char c, char *ret)
     return 1;
 }
 
-/* Writes the first character of s, escaped if need be; returns the bytes written and how many of s they
- * stand for. */
+/* Writes the first character of s, escaped if necessary; returns the number of bytes written, and how many of
+ * s they represent. */
 static size_t quote_piece(struct str s, char *ret, size_t *ret_taken)
 {
     unsigned char c = (unsigned char)s.s[0];

@@ -1,3 +1,5 @@
+/* Schemas of kinds that are only sent in requests: DeleteOptions, bindings, evictions, token requests and
+ * access reviews. Tables, and a linear lookup by apiVersion and kind. */
 #include "api/request_kind.h"
 
 #include "api/meta.h"
@@ -172,10 +174,10 @@ const struct schema token_request_kind_schema = SCHEMA("TokenRequest", token_req
 
 static const struct {
     const char *api_version;
-    const struct schema *schema; /* its name is the kind's */
+    const struct schema *schema; /* its name is the kind */
 } request_kinds[] = {
     { "policy/v1", &eviction_schema },
-    { "policy/v1beta1", &eviction_schema }, /* older clients: the same fields */
+    { "policy/v1beta1", &eviction_schema }, /* for older clients: the same fields */
     { "v1", &binding_schema },
     { "authorization.k8s.io/v1", &access_review_schema },
     { "authorization.k8s.io/v1", &local_access_review_schema },

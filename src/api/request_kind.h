@@ -1,6 +1,7 @@
-/* Kinds that clients send and nobody stores: options of a delete, bindings, evictions, reviews, tokens.
+/* Kinds that are only sent in requests and never stored: delete options, bindings, evictions, reviews,
+ * tokens.
  *
- * They have no row in kind.h. What the server fills in (status) is accepted on input and dropped. */
+ * They have no row in kind.h. status, which the server sets, is accepted in requests and dropped. */
 #ifndef BERTH_API_REQUEST_KIND_H
 #define BERTH_API_REQUEST_KIND_H
 
@@ -18,15 +19,15 @@ extern const struct schema self_review_schema;         /* SelfSubjectReview */
 extern const struct schema token_review_schema;
 extern const struct schema token_request_kind_schema;
 
-/* What is asked, without what is answered. */
+/* Only the request part. */
 extern const struct schema access_review_spec_schema;
 extern const struct schema self_access_review_spec_schema;
 extern const struct schema rules_review_spec_schema;
 extern const struct schema token_review_spec_schema;
 extern const struct schema token_request_spec_schema;
 
-/* By the two fields every object carries; NULL for any other kind. DeleteOptions belong to every group, so
- * that their apiVersion is not looked at. */
+/* By apiVersion and kind; NULL for other kinds. DeleteOptions belong to every group, so that their apiVersion
+ * is ignored. */
 const struct schema *request_kind_schema(struct str api_version, struct str kind);
 
 #endif

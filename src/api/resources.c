@@ -1,3 +1,5 @@
+/* Lists of resources. Comparison and rounding work on canonical trees, whose keys are sorted: one pass each.
+ * Quantities are parsed on each use; values that do not parse count as absent. */
 #include "api/resources.h"
 
 #include <inttypes.h>
@@ -5,7 +7,7 @@
 
 #define RESOURCE_SCALE (-3)
 
-/* The text is canonical, so a failure means that the value is no quantity at all and reads as absent. */
+/* The text is canonical: if it does not parse, the value is not a quantity and counts as absent. */
 static bool quantity_of_value(const struct json *d, json_ref v, struct quantity *ret)
 {
     struct error ignored;
@@ -23,7 +25,7 @@ bool decode_storage(struct decoder *dec, json_ref object, const char *key, struc
     return decode_quantity(dec, json_get(dec->d, object, key), RESOURCE_STORAGE, ret);
 }
 
-/* True when v is finer than the API keeps; *ret is what it is rounded to. */
+/* True if v is finer than the API stores; *ret is the rounded value. */
 static bool resource_rounds(const struct json *d, json_ref v, struct quantity *ret)
 {
     return quantity_of_value(d, v, ret) && !quantity_round_up(ret, RESOURCE_SCALE);
@@ -33,7 +35,7 @@ static json_ref quantity_text(struct json *d, const struct quantity *q)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
 
-    quantity_format(q, &text); /* the buffer holds any */
+    quantity_format(q, &text); /* it always fits */
     return json_new_string(d, buf_str(&text));
 }
 
@@ -46,7 +48,7 @@ void default_resources(struct json *d, json_ref list)
         m = json_next(d, m);
     if (!m)
         return;
-    /* Each amount goes from the front to the back, so that the order stays and no place is looked for. */
+    /* Moves each amount from the front to the back, which keeps the order and needs no search. */
     for (uint32_t left = json_count(d, list); left && !d->failed; left--) {
         json_ref first = json_first(d, list);
         struct str key = json_key(d, first);
@@ -64,7 +66,7 @@ static bool quantity_values_equal(const struct json *d, json_ref a, json_ref b)
     return quantity_of_value(d, a, &x) && quantity_of_value(d, b, &y) && quantity_cmp(&x, &y) == 0;
 }
 
-/* v, or the member behind it when v is the one to pass over. */
+/* v, or the next member if v is the one to skip. */
 static json_ref pass_over(const struct json *d, json_ref v, const char *but)
 {
     return v && but && str_is(json_key(d, v), but) ? json_next(d, v) : v;

@@ -1,3 +1,6 @@
+/* Label selectors: building, matching and formatting of requirements. Text is parsed in selector_text.c.
+ * Values are sorted and unique, so that a match uses bisection. Errors collect all problems of a requirement
+ * in one message. */
 #include "api/selector.h"
 
 #include <assert.h>
@@ -17,7 +20,7 @@ static const char *const op_names[] = {
 };
 static_assert(ARRAY_LEN(op_names) == SELECTOR_OP_COUNT, "name every operator");
 
-#define LABEL_OP_COUNT SELECTOR_GT /* matchExpressions have no Gt and Lt; nodes' have */
+#define LABEL_OP_COUNT SELECTOR_GT /* matchExpressions have no Gt and Lt; those of nodes have */
 
 void problems_addf(struct problems *p, const char *fmt, ...)
 {
@@ -38,7 +41,7 @@ void problems_addf(struct problems *p, const char *fmt, ...)
     p->is_cut = n < 0 || (size_t)n >= room;
     p->len += p->is_cut ? strlen(p->text + p->len) : (size_t)n;
     for (int torn = 0; p->is_cut && torn < 3 && !str_is_utf8((struct str){ p->text, p->len }); torn++)
-        p->text[--p->len] = '\0'; /* the bytes of a character that was cut in two */
+        p->text[--p->len] = '\0'; /* the bytes of a character that was cut */
 }
 
 int problems_error(const struct problems *p, enum err code, struct error *err)
@@ -76,7 +79,7 @@ void problems_add_values(struct problems *p, const char *path, const struct requ
 
     if (parts->values_count == 0)
         (void)snprintf(list, sizeof list, "null");
-    /* a list that fills the message is cut with it */
+    /* a list that is too long for the message is cut */
     for (size_t i = 0; i < parts->values_count && at + 8 < sizeof list; i++) {
         list[at++] = i ? ',' : '[';
         quote_text(list + at, sizeof list - at - 1, parts->values[i]);
@@ -87,7 +90,7 @@ void problems_add_values(struct problems *p, const char *path, const struct requ
     problems_addf(p, "%svalues: Invalid value: %s: %s", path, list, detail);
 }
 
-/* `<path>: Invalid value: "<value>": <what the rule says>` */
+/* `<path>: Invalid value: "<value>": <text of the rule>` */
 static void problems_add_name(struct problems *p, const char *path, struct str value,
                               const struct name_problems *broken)
 {
@@ -112,7 +115,7 @@ static void check_values_count(const struct requirement_parts *parts, enum selec
         problems_add_values(p, path, parts, "for 'Gt', 'Lt' operators, exactly one value is required");
 }
 
-/* A signed decimal number of 64 bits. A leading plus is a number too, though no label value can have one. */
+/* A signed decimal number with 64 bits. A leading plus is accepted, although no label value can have one. */
 static bool parse_bound(struct str value, int64_t *ret)
 {
     if (str_has_prefix(value, "+") && !str_has_prefix(value, "+-"))
@@ -136,7 +139,7 @@ static void check_values(const struct requirement_parts *parts, enum selector_op
         if (name_check(NAME_LABEL_VALUE, parts->values[i], &broken))
             continue;
         (void)snprintf(where, sizeof where, "%svalues[%zu][%.*s]", path, i,
-                       STR_ARG(parts->key)); /* cut is fine */
+                       STR_ARG(parts->key)); /* may be cut */
         problems_add_name(p, where, parts->values[i], &broken);
     }
 }
@@ -148,7 +151,7 @@ static void check_parts(const struct requirement_parts *parts, enum selector_op 
     struct name_problems broken;
 
     if (!name_check(NAME_QUALIFIED, parts->key, &broken)) {
-        (void)snprintf(where, sizeof where, "%skey", path); /* cut is fine */
+        (void)snprintf(where, sizeof where, "%skey", path); /* may be cut */
         problems_add_name(p, where, parts->key, &broken);
     }
     check_values_count(parts, op, path, p);
@@ -160,7 +163,7 @@ static int cmp_texts(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorts and drops duplicates. */
+/* Sorts and removes duplicates. */
 static void requirement_sort_values(struct requirement *r)
 {
     size_t kept = 0;
@@ -189,7 +192,7 @@ bool requirement_make(struct requirement *ret, struct arena *a, const struct req
     if (!r.key || !r.values || a->failed)
         return false;
     if (op == SELECTOR_GT || op == SELECTOR_LT)
-        (void)parse_bound(parts->values[0], &r.bound); /* checked above */
+        (void)parse_bound(parts->values[0], &r.bound); /* already checked */
     requirement_sort_values(&r);
     *ret = r;
     return true;

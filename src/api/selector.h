@@ -1,11 +1,11 @@
-/* Label selectors: requirements on labels, all of which must hold.
+/* Label selectors: requirements for labels, all of which must be met.
  *
- * They come from text (`env in (a,b),!old`, the labelSelector parameter) or from the parts of matchLabels and
- * matchExpressions. Everything a selector points to lives in the arena it was built with; it is read-only
+ * They are built from text (`env in (a,b),!old`, the labelSelector parameter) or from matchLabels and
+ * matchExpressions. Everything that a selector refers to is in the arena it was built with; it is read-only
  * afterwards.
  *
- * Matching costs O(log labels + log values) for each requirement and allocates nothing: labels and values
- * are sorted. */
+ * Matching costs O(log labels + log values) per requirement and allocates nothing: labels and values are
+ * sorted. */
 #ifndef BERTH_API_SELECTOR_H
 #define BERTH_API_SELECTOR_H
 
@@ -31,22 +31,21 @@ enum selector_op {
 
 struct requirement {
     const char *key;
-    const char **values; /* sorted, each once */
+    const char **values; /* sorted, unique */
     size_t values_count;
     int64_t bound; /* of Gt and Lt */
     enum selector_op op;
 };
 
-/* Zeroed, it selects everything. */
+/* Zeroed: selects everything. */
 struct label_selector {
     struct requirement *items;
     size_t count;
     size_t room;
-    const char
-        *error; /* why the object it was decoded from holds no selector that can be evaluated; else NULL */
+    const char *error; /* why the decoded selector cannot be evaluated; else NULL */
 };
 
-/* One requirement as an object holds it, unchecked. */
+/* A requirement as in an object, unchecked. */
 struct requirement_parts {
     struct str key;
     struct str op; /* "In", "NotIn", "Exists", "DoesNotExist"; for nodes also "Gt", "Lt" */
@@ -54,12 +53,12 @@ struct requirement_parts {
     size_t values_count;
 };
 
-/* From text: `k=v` `k==v` `k!=v` `k in (a,b)` `k notin (a)` `k` `!k` `k>5` `k<5`, commas between. An empty
- * text selects everything. Errors are ERR_BAD_REQUEST in the API's words. */
+/* From text: `k=v` `k==v` `k!=v` `k in (a,b)` `k notin (a)` `k` `!k` `k>5` `k<5`, comma-separated. An empty
+ * text selects everything. Errors are ERR_BAD_REQUEST with the texts of the API. */
 int label_selector_parse(struct str text, struct arena *a, struct label_selector *ret, struct error *err);
 
-/* One more requirement of matchExpressions (a label of matchLabels). Errors are ERR_INVALID and leave the
- * selector as it was. */
+/* Adds a requirement of matchExpressions (or a label of matchLabels). Errors are ERR_INVALID; the selector is
+ * then unchanged. */
 int label_selector_add(struct label_selector *sel, struct arena *a, const struct requirement_parts *parts,
                        struct error *err);
 int label_selector_add_label(struct label_selector *sel, struct arena *a, struct str key, struct str value,
@@ -68,9 +67,9 @@ int label_selector_add_label(struct label_selector *sel, struct arena *a, struct
 /* labels are sorted by key. */
 bool label_selector_matches(const struct label_selector *sel, const struct kv *labels, size_t count);
 
-/* A text that parses to the same requirements. Returns the buffer's failure, if any. */
+/* Writes a text that parses to the same requirements. Failures are kept in the buffer. */
 void label_selector_format(const struct label_selector *sel, struct buf *out);
-/* One requirement for people: "tier=gold" for a single value, else as label_selector_format() has it. */
+/* One requirement for users: "tier=gold" for a single value, else as label_selector_format(). */
 void requirement_words(const struct requirement *q, struct buf *out);
 
 #endif

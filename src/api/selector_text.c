@@ -1,12 +1,13 @@
-/* The grammar of label selectors in text:
+/* Parses label selectors:
  *
  *     selector    = [ requirement { "," requirement } ]
- *     requirement = key | "!" key | key ("=" | "==" | "!=" | ">" | "<") [ value ] | key ("in" | "notin")
- * values values      = "(" [ value ] { "," [ value ] } ")"
+ *     requirement = key | "!" key | key ("=" | "==" | "!=" | ">" | "<") [ value ]
+ *                 | key ("in" | "notin") values
+ *     values      = "(" [ value ] { "," [ value ] } ")"
  *
- * Keys and values are runs of anything but blanks and =!(),<>; `in` and `notin` are words only where an
- * operator can stand. One token of lookahead; what the words may contain is checked when the requirement
- * is made. */
+ * Keys and values are sequences of any characters except white space and =!(),<>; `in` and `notin` are only
+ * words where an operator is expected. One token of lookahead; the contents of keys and values are checked
+ * when the requirement is built. */
 #include "api/selector.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct token {
 
 struct selector_parser {
     struct str rest;
-    struct token ahead; /* not taken yet */
+    struct token ahead; /* not consumed yet */
     struct arena *arena;
     struct error *err;
 };
@@ -71,7 +72,7 @@ static enum token_type symbol_type(struct str s)
     }
 }
 
-/* Reads the next token into p->ahead and returns the one that was there. */
+/* Reads the next token into p->ahead and returns the previous one. */
 static struct token take_token(struct selector_parser *p)
 {
     struct token taken = p->ahead;
@@ -101,7 +102,7 @@ static int parser_refuse(struct selector_parser *p, struct token found, const ch
     return error_set(p->err, ERR_BAD_REQUEST, "found '%.*s', expected: %s", STR_ARG(found.text), expected);
 }
 
-/* The texts between the brackets, collected in the arena. */
+/* The values between the brackets, collected in the arena. */
 struct value_list {
     struct str *items;
     size_t count;
@@ -126,7 +127,7 @@ static int value_cmp(const void *a, const void *b)
     return str_cmp(*left, *right);
 }
 
-/* In order and each once: messages count the values of the set, not those of the text. */
+/* Sorted and unique: messages count the values of the set, not those of the text. */
 static void value_list_sort(struct value_list *list)
 {
     size_t kept = 0;
@@ -139,8 +140,8 @@ static void value_list_sort(struct value_list *list)
     list->count = kept;
 }
 
-/* What follows a comma inside brackets; commas with nothing between them stand for empty values. Returns 1
- * when the closing bracket is next. */
+/* What follows a comma inside brackets; commas with nothing between them are empty values. Returns 1 if the
+ * closing bracket is next. */
 static int parse_after_comma(struct selector_parser *p, struct value_list *list)
 {
     bool is_last = p->ahead.type == TOKEN_CLOSE;
@@ -148,14 +149,14 @@ static int parse_after_comma(struct selector_parser *p, struct value_list *list)
 
     if (list->count == 0 || is_last) /* "(," and ",)" */
         r = value_add(p, list, STR_LIT(""));
-    if (r == 0 && p->ahead.type == TOKEN_COMMA) { /* ",,": a word or a comma must follow, a bracket may not */
+    if (r == 0 && p->ahead.type == TOKEN_COMMA) { /* ",,": a word or a comma must follow, not a bracket */
         take_token(p);
         r = value_add(p, list, STR_LIT(""));
     }
     return r < 0 ? r : is_last;
 }
 
-/* Up to the closing bracket, which is left to the caller. */
+/* Up to the closing bracket, which is not consumed. */
 static int parse_value_list(struct selector_parser *p, struct value_list *list)
 {
     int r;
@@ -182,7 +183,7 @@ static int parse_values(struct selector_parser *p, struct value_list *list)
     struct token open = take_token(p);
     int r;
 
-    if (open.type != TOKEN_OPEN) /* this one sentence has no comma */
+    if (open.type != TOKEN_OPEN) /* this text has no comma in the API */
         return error_set(p->err, ERR_BAD_REQUEST, "found '%.*s' expected: '('", STR_ARG(open.text));
     if (p->ahead.type == TOKEN_CLOSE)
         r = value_add(p, list, STR_LIT("")); /* "()" */
@@ -195,7 +196,7 @@ static int parse_values(struct selector_parser *p, struct value_list *list)
     return r;
 }
 
-/* The single value behind =, !=, > and <; nothing there is the empty value. */
+/* The value after =, !=, > and <; may be empty. */
 static int parse_exact_value(struct selector_parser *p, struct value_list *list)
 {
     if (p->ahead.type == TOKEN_END || p->ahead.type == TOKEN_COMMA)
@@ -246,8 +247,8 @@ static int parse_key(struct selector_parser *p, struct str *ret)
     return 0;
 }
 
-/* Fills the operator and its values. A key alone asks for its presence; after "!" nothing more is looked
- * at. */
+/* Parses the operator and its values. A key without an operator requires its presence; after "!" nothing more
+ * is parsed. */
 static int parse_condition(struct selector_parser *p, bool negated, enum selector_op *ret_op,
                            struct value_list *list)
 {
@@ -299,7 +300,7 @@ int label_selector_parse(struct str text, struct arena *a, struct label_selector
     struct selector_parser p = { .rest = text, .arena = a, .err = err };
     struct label_selector sel = { 0 };
 
-    if (!str_is_utf8(text)) /* no key or value is so, and errors repeat what they found */
+    if (!str_is_utf8(text)) /* no key or value is invalid UTF-8, and errors repeat the text */
         return error_set(err, ERR_BAD_REQUEST,
                          "unable to parse requirement: the selector is not valid UTF-8");
     take_token(&p);

@@ -1,3 +1,5 @@
+/* The kinds Service, Endpoints and EndpointSlice: open schemas and decoding. Clients cannot write them, so
+ * that there are no defaults and no validation. */
 #include "api/service.h"
 
 #include "api/meta.h"
@@ -39,7 +41,7 @@ static const struct field service_spec_fields[] = {
 };
 static const struct schema service_spec_schema = SCHEMA_OPEN("ServiceSpec", service_spec_fields);
 
-/* Its fields are kept as they come: loops over fields need a table to begin at. */
+/* Its fields are kept unchanged: loops over fields need a valid pointer. */
 static const struct field load_balancer_status_fields[1];
 static const struct schema load_balancer_status_schema = { "LoadBalancerStatus", load_balancer_status_fields,
                                                            .open = true };

@@ -1,8 +1,8 @@
-/* Service, Endpoints and EndpointSlice: where the API server is found.
+/* Service, Endpoints and EndpointSlice: the address of the API server.
  *
- * Berth runs no service network. The three kinds are read-only for clients and hold one object each,
+ * Berth has no service network. The three kinds are read-only for clients and have one object each,
  * default/kubernetes, which the server writes itself (apiserver/self_service.c). The schemas have the fields
- * that these objects use; the views hold what tables show. */
+ * of these objects; the views have what the tables show. */
 #ifndef BERTH_API_SERVICE_H
 #define BERTH_API_SERVICE_H
 
@@ -27,14 +27,14 @@ struct service {
     struct service_ports ports;
 };
 
-/* The first subset: the server writes one. */
+/* The first subset: the server writes only one. */
 struct endpoints {
     struct object obj;
     struct texts addresses;
     struct service_ports ports;
 };
 
-/* The addresses of the first endpoint: the server writes one. */
+/* The addresses of the first endpoint: the server writes only one. */
 struct endpoint_slice {
     struct object obj;
     const char *address_type;

@@ -1,3 +1,5 @@
+/* The snapshot kinds: schemas, validation and decoding. They have custom resource semantics: the generation
+ * counts every change outside of metadata and status, and the source is immutable. */
 #include "api/snapshot.h"
 
 #include "api/meta.h"
@@ -13,7 +15,7 @@ static const struct field snapshot_error_fields[] = {
 };
 static const struct schema snapshot_error_schema = SCHEMA("VolumeSnapshotError", snapshot_error_fields);
 
-/* Custom resources count every change of what is neither metadata nor status. */
+/* Custom resources count every change outside of metadata and status. */
 static void snapshot_prepare_create(struct json *d, json_ref object, struct timestamp now)
 {
     (void)now;
@@ -59,7 +61,7 @@ static const struct field snapshot_fields[] = {
 };
 static const struct schema snapshot_schema = SCHEMA("VolumeSnapshot", snapshot_fields);
 
-/* Exactly one of two members of spec.source. */
+/* Exactly one of two members of spec.source must be set. */
 static void validate_source(struct validation *v, const char *first, const char *second, const char *detail)
 {
     struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, "source");
@@ -71,7 +73,7 @@ static void validate_source(struct validation *v, const char *first, const char 
         errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("object")), detail);
 }
 
-/* A member of the old source may not change, nor go or come. */
+/* A member of the source must not be changed, added or removed. */
 static void validate_source_fixed(struct validation *v, const char *member)
 {
     struct field_path spec_at = path_child(NULL, "spec"), source_at = path_child(&spec_at, "source");

@@ -14,8 +14,8 @@ struct snapshot {
     const char *content_name;
     const char *class_name; /* "" for the default class */
     const char *bound_content_name;
-    struct timestamp taken; /* unset: zero */
-    bool has_ready;         /* readyToUse is said at all */
+    struct timestamp taken; /* zero if not set */
+    bool has_ready;         /* readyToUse is set */
     bool is_ready;
     bool has_restore_size;
     struct quantity restore_size;
@@ -31,9 +31,9 @@ struct snapshot_content {
     const char *class_name;
     const char *volume_handle; /* source: one of these two is set */
     const char *source_snapshot_handle;
-    const char *snapshot_handle; /* status: what the driver made */
+    const char *snapshot_handle; /* status: created by the driver */
     bool deletes;                /* deletionPolicy Delete, else Retain */
-    bool has_ready;              /* readyToUse is said at all */
+    bool has_ready;              /* readyToUse is set */
     bool is_ready;
     bool has_restore_bytes;
     int64_t taken_ns;

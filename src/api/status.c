@@ -1,3 +1,5 @@
+/* Reads and writes Status objects, and maps error codes to HTTP status and reason in both directions. The
+ * texts of one Status are limited to STATUS_TEXT_BYTES_MAX. */
 #include "api/status.h"
 
 #include <assert.h>
@@ -7,10 +9,10 @@
 #include "api/object.h"
 #include "base/cleanup.h"
 
-/* Field errors hold at most 4 MiB of text (api/validate.h). */
+/* Field errors have at most 4 MiB of text (api/validate.h). */
 #define STATUS_TEXT_BYTES_MAX ((size_t)16 << 20)
 
-/* Codes that no request should end with are here all the same: whoever leaks one gets an honest answer. */
+/* Also has codes that no request should end with, so that they have a meaningful response. */
 static const struct {
     int http;
     const char *reason;
@@ -40,8 +42,8 @@ static const struct {
 };
 static_assert(ARRAY_LEN(api_status) == ERR_COUNT, "answer every error");
 
-/* The way back, where several codes share an answer or the other server has words that we do not use. First
- * match wins: by reason over the whole table, then by HTTP status. */
+/* The reverse mapping, for codes that share a response and for reasons that only other servers use. First
+ * match wins: by reason in the whole table, then by HTTP status. */
 static const struct {
     const char *reason;
     int http;
@@ -99,9 +101,9 @@ static const struct status_cause *status_read_causes(struct decoder *dec, json_r
 int status_read(const struct json *d, json_ref v, struct arena *arena, struct status_info *ret,
                 struct error *err)
 {
-    struct decoder x = { .d = d, .arena = arena, .err = err };
+    struct decoder decoder = { .d = d, .arena = arena, .err = err };
     json_ref details = json_get(d, v, "details");
-    int64_t code = decode_int(&x, v, "code", 0);
+    int64_t code = decode_int(&decoder, v, "code", 0);
     struct status_info s;
 
     if (!json_is_string(d, json_get(d, v, "kind"), "Status"))
@@ -109,20 +111,20 @@ int status_read(const struct json *d, json_ref v, struct arena *arena, struct st
     s = (struct status_info){
         .is_success = json_is_string(d, json_get(d, v, "status"), "Success"),
         .code = code > 0 && code < 1000 ? (int)code : 0,
-        .message = decode_text(&x, v, "message"),
-        .reason = decode_text(&x, v, "reason"),
-        .continue_token = decode_text(&x, json_get(d, v, "metadata"), "continue"),
+        .message = decode_text(&decoder, v, "message"),
+        .reason = decode_text(&decoder, v, "reason"),
+        .continue_token = decode_text(&decoder, json_get(d, v, "metadata"), "continue"),
         .has_details = json_type(d, details) == JSON_OBJECT,
-        .name = decode_text(&x, details, "name"),
-        .group = decode_text(&x, details, "group"),
-        .kind = decode_text(&x, details, "kind"),
-        .uid = decode_text(&x, details, "uid"),
-        .retry_after_seconds = decode_int(&x, details, "retryAfterSeconds", 0),
+        .name = decode_text(&decoder, details, "name"),
+        .group = decode_text(&decoder, details, "group"),
+        .kind = decode_text(&decoder, details, "kind"),
+        .uid = decode_text(&decoder, details, "uid"),
+        .retry_after_seconds = decode_int(&decoder, details, "retryAfterSeconds", 0),
     };
-    s.causes = status_read_causes(&x, json_get(d, details, "causes"), &s.causes_count);
-    if (x.r == 0)
+    s.causes = status_read_causes(&decoder, json_get(d, details, "causes"), &s.causes_count);
+    if (decoder.r == 0)
         *ret = s;
-    return x.r;
+    return decoder.r;
 }
 
 enum err status_code(const struct status_info *s)
@@ -220,7 +222,7 @@ void status_write_error(const struct error *e, const struct status_info *about, 
     s.code = status_http(e->code);
     s.reason = status_reason(e->code);
     s.message = e->msg;
-    if (s.code == 500) { /* says so, and has the bare words as its cause */
+    if (s.code == 500) { /* the original message becomes the cause */
         buf_addf(&message, "Internal error occurred: %s", e->msg);
         s.message = buf_cstr(&message);
         s.has_details = true;

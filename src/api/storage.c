@@ -1,3 +1,5 @@
+/* Names, decoding and validation of access modes, volume modes and reclaim policies, which volumes, claims
+ * and classes share. Sets of access modes are bit masks; an unknown mode sets ACCESS_UNKNOWN. */
 #include "api/storage.h"
 
 #include "api/validate.h"

@@ -1,11 +1,11 @@
-/* Words that volumes, claims and classes share: modes, policies, annotations, finalizers. */
+/* Definitions that volumes, claims and classes share: modes, policies, annotations, finalizers. */
 #ifndef BERTH_API_STORAGE_H
 #define BERTH_API_STORAGE_H
 
 #include "api/object.h"
 #include "api/validate.h"
 
-/* Annotations on volumes and claims. Presence is what counts where the value is "yes". */
+/* Annotations on volumes and claims. Only the presence counts for those with the value "yes". */
 #define ANN_BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
 #define ANN_BIND_COMPLETED "pv.kubernetes.io/bind-completed"
 #define ANN_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
@@ -18,7 +18,7 @@
 #define ANN_RESIZER "volume.kubernetes.io/storage-resizer"
 #define ANN_MOUNT_OPTIONS_BETA "volume.beta.kubernetes.io/mount-options"
 
-/* Annotations on classes, value exactly "true". */
+/* Annotations on classes; the value is exactly "true". */
 #define ANN_DEFAULT_CLASS "storageclass.kubernetes.io/is-default-class"
 #define ANN_DEFAULT_CLASS_BETA "storageclass.beta.kubernetes.io/is-default-class"
 
@@ -36,13 +36,13 @@ enum {
     ACCESS_ROX = 1 << 1,
     ACCESS_RWX = 1 << 2,
     ACCESS_RWOP = 1 << 3,
-    ACCESS_UNKNOWN = 1 << 4, /* a mode nobody here knows was asked for */
+    ACCESS_UNKNOWN = 1 << 4, /* an unknown mode was requested */
 };
 
 enum volume_mode { VOLUME_MODE_FILESYSTEM, VOLUME_MODE_BLOCK, VOLUME_MODE_COUNT };
 enum reclaim_policy { RECLAIM_RETAIN, RECLAIM_RECYCLE, RECLAIM_DELETE, RECLAIM_UNKNOWN, RECLAIM_COUNT };
 
-/* Each ends with NULL; indexed by the enum, or for access modes by the bit's number. */
+/* Each ends with NULL; indexed by the enum, for access modes by the bit's number. */
 extern const char *const access_mode_names[];
 extern const char *const volume_mode_names[];
 extern const char *const reclaim_policy_names[];
@@ -53,7 +53,7 @@ enum volume_mode decode_volume_mode(struct decoder *dec, json_ref object);
 /* Access modes as `kubectl get` shows them: "RWO,RWX". */
 void access_modes_short(unsigned modes, struct buf *out);
 
-/* spec.accessModes of volumes and claims: known values, ReadWriteOncePod only alone. */
+/* spec.accessModes of volumes and claims: known values, ReadWriteOncePod only without others. */
 void validate_access_modes(struct validation *v, const struct field_path *p, json_ref modes);
 
 #endif

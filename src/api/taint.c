@@ -1,3 +1,5 @@
+/* Taints and tolerations: decoding, matching and validation. Duplicates are found by sorting, so that a list
+ * of any length costs O(n log n). */
 #include "api/taint.h"
 
 #include <stdlib.h>
@@ -90,7 +92,7 @@ bool toleration_matches(const struct toleration *t, const struct taint *taint)
         return false;
     if (t->key[0] != '\0' && strcmp(t->key, taint->key) != 0)
         return false;
-    if (t->op == TOLERATION_EQUAL) /* also without a key: the value is compared all the same */
+    if (t->op == TOLERATION_EQUAL) /* the value is also compared without a key */
         return strcmp(t->value, taint->value) == 0;
     return t->op == TOLERATION_EXISTS;
 }
@@ -105,7 +107,7 @@ bool tolerations_match(const struct tolerations *t, const struct taint *taint)
 
 /* --- Rules --- */
 
-/* A label value; everything that is wrong with it is one error. */
+/* A label value; all problems are combined in one error. */
 static void validate_value(struct validation *v, const struct field_path *p, struct str value)
 {
     _cleanup_(buf_done_p) struct buf detail = BUF_INIT(4096);
@@ -134,28 +136,27 @@ static int taint_key_cmp(const void *a, const void *b)
     return r ? r : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Flags by index: the taint has the key and effect of an earlier one. NULL when there is nothing to
- * compare. */
-static const bool *taint_twins(struct validation *v, json_ref taints)
+/* Flags by index: the taint has the key and effect of an earlier one. NULL if there is nothing to compare. */
+static const bool *taint_duplicates(struct validation *v, json_ref taints)
 {
     uint32_t count = json_count(v->d, taints), n = 0;
     struct taint_key *keys = count > 1 ? arena_array(&v->errors->arena, count, sizeof *keys) : NULL;
-    bool *twins = keys ? arena_array(&v->errors->arena, count, sizeof *twins) : NULL;
+    bool *duplicates = keys ? arena_array(&v->errors->arena, count, sizeof *duplicates) : NULL;
 
-    if (!twins)
+    if (!duplicates)
         return NULL;
     for (json_ref m = json_first(v->d, taints); m; m = json_next(v->d, m), n++)
         keys[n] = (struct taint_key){ json_get_text(v->d, m, "key"), json_get_text(v->d, m, "effect"), n };
     qsort(keys, n, sizeof *keys, taint_key_cmp);
     for (uint32_t i = 1; i < n; i++)
-        twins[keys[i].index] =
+        duplicates[keys[i].index] =
             str_eq(keys[i].key, keys[i - 1].key) && str_eq(keys[i].effect, keys[i - 1].effect);
-    return twins;
+    return duplicates;
 }
 
 void validate_taints(struct validation *v, const struct field_path *p, json_ref taints)
 {
-    const bool *twins = taint_twins(v, taints);
+    const bool *duplicates = taint_duplicates(v, taints);
     uint32_t i = 0;
 
     for (json_ref m = json_first(v->d, taints); m && v->errors->count < FIELD_ERRORS_COUNT_MAX;
@@ -167,13 +168,13 @@ void validate_taints(struct validation *v, const struct field_path *p, json_ref 
         validate_value(v, &value, json_get_text(v->d, m, "value"));
         if (validate_required_text(v, &at, m, "effect").len)
             validate_one_of(v, &effect, json_get_text(v->d, m, "effect"), effects_supported);
-        if (twins && twins[i])
+        if (duplicates && duplicates[i])
             errors_duplicate_because(v->errors, &at, show_value(v->errors, v->d, m),
                                      "taints must be unique by key and effect pair");
     }
 }
 
-/* Errors about the value stand at the operator, where the API reports them. */
+/* Errors about the value are reported at the operator, as in the API. */
 static void validate_operator_and_value(struct validation *v, const struct field_path *p, json_ref toleration)
 {
     struct str op = json_get_text(v->d, toleration, "operator");

@@ -1,18 +1,18 @@
-/* Taints of nodes, and the tolerations of pods that answer them. */
+/* Taints of nodes, and tolerations of pods. */
 #ifndef BERTH_API_TAINT_H
 #define BERTH_API_TAINT_H
 
 #include "api/object.h"
 #include "api/validate.h"
 
-/* Taints that Berth acts on by name. */
+/* Taints with a meaning for Berth. */
 #define TAINT_NOT_READY "node.kubernetes.io/not-ready"
 #define TAINT_UNREACHABLE "node.kubernetes.io/unreachable"
 #define TAINT_UNSCHEDULABLE "node.kubernetes.io/unschedulable"
 #define TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
 enum taint_effect {
-    TAINT_EFFECT_NONE, /* of a toleration: every effect */
+    TAINT_EFFECT_NONE, /* of a toleration: all effects */
     TAINT_NO_SCHEDULE,
     TAINT_PREFER_NO_SCHEDULE,
     TAINT_NO_EXECUTE,
@@ -28,9 +28,9 @@ struct taint {
 };
 
 struct toleration {
-    const char *key; /* "" for every key */
+    const char *key; /* "" for all keys */
     const char *value;
-    int64_t seconds; /* how long NoExecute is tolerated; -1 for ever */
+    int64_t seconds; /* how long NoExecute is tolerated; -1: unlimited */
     uint8_t op;      /* enum toleration_op */
     uint8_t effect;  /* enum taint_effect */
 };
@@ -52,7 +52,7 @@ struct taints decode_taints(struct decoder *dec, json_ref object, const char *ke
 struct tolerations decode_tolerations(struct decoder *dec, json_ref object, const char *key);
 
 bool toleration_matches(const struct toleration *t, const struct taint *taint);
-/* True when one of them matches. */
+/* True if one of them matches. */
 bool tolerations_match(const struct tolerations *t, const struct taint *taint);
 
 void validate_taints(struct validation *v, const struct field_path *p, json_ref taints);

@@ -1,3 +1,6 @@
+/* Parses and formats times and durations. The common form "2026-01-02T03:04:05Z" has a fast path; all other
+ * texts are parsed like in Go, with the same error messages. Nothing depends on the time zone of the process.
+ */
 #include "api/times.h"
 
 #include <assert.h>
@@ -9,7 +12,7 @@
 #define NANOS_PER_SECOND INT64_C(1000000000)
 #define MICRO_DIGITS 6
 
-/* A text and how far it has been read. */
+/* A text and the current position. */
 struct time_scan {
     struct str text;
     struct str rest;
@@ -18,7 +21,7 @@ struct time_scan {
 
 static int scan_refuse(const struct time_scan *s, const char *element, struct error *err)
 {
-    /* How Go calls RFC 3339; errors quote it and its elements. */
+    /* Go's name of RFC 3339; errors quote it and its elements. */
     const char *layout = s->is_micro ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
     char text[ERROR_MSG_BYTES_MAX], rest[ERROR_MSG_BYTES_MAX];
 
@@ -45,7 +48,7 @@ static void scan_skip(struct time_scan *s, size_t len)
     s->rest = (struct str){ s->rest.s + len, s->rest.len - len };
 }
 
-/* A number of digits_min to digits_max digits. */
+/* A number with digits_min to digits_max digits. */
 static bool scan_number(struct time_scan *s, size_t digits_min, size_t digits_max, int *ret)
 {
     size_t n = 0;
@@ -60,13 +63,13 @@ static bool scan_number(struct time_scan *s, size_t digits_min, size_t digits_ma
     return true;
 }
 
-/* The six numbers of date and time with what stands before each. Days are checked against the month at the
+/* The six numbers of date and time, with the separator before each. Days are checked against the month at the
  * end. */
 static int scan_civil(struct time_scan *s, struct civil *c, struct error *err)
 {
     const struct {
         const char *before, *element;
-        const char *name; /* NULL: any number will do here */
+        const char *name; /* NULL: any number is accepted */
         size_t digits_min, digits_max;
         int min, max;
         int *value;
@@ -88,7 +91,7 @@ static int scan_civil(struct time_scan *s, struct civil *c, struct error *err)
     return 0;
 }
 
-/* ".123" or ",123", if there is one. */
+/* ".123" or ",123", if present. */
 static int32_t scan_fraction(struct time_scan *s)
 {
     int32_t nanos = 0;
@@ -105,7 +108,7 @@ static int32_t scan_fraction(struct time_scan *s)
     return nanos;
 }
 
-/* ".123456", which a MicroTime must have. */
+/* ".123456", which a MicroTime requires. */
 static int scan_micros(struct time_scan *s, int32_t *ret_nanos, struct error *err)
 {
     struct time_scan at = *s;
@@ -121,7 +124,7 @@ static int scan_micros(struct time_scan *s, int32_t *ret_nanos, struct error *er
     return 0;
 }
 
-/* "Z" or "+02:00". Go lets offsets up to 24 hours and 60 minutes pass, so they pass. */
+/* "Z" or "+02:00". Like Go, accepts offsets up to 24 hours and 60 minutes. */
 static int scan_offset(struct time_scan *s, int *ret_seconds, struct error *err)
 {
     struct time_scan at = *s;
@@ -151,7 +154,7 @@ static int scan_offset(struct time_scan *s, int *ret_seconds, struct error *err)
     return 0;
 }
 
-/* Two digits; above 99 when they are none. */
+/* Two digits; above 99 if they are invalid. */
 static int scan_two(const char *s)
 {
     unsigned tens = (unsigned)(s[0] - '0'), ones = (unsigned)(s[1] - '0');
@@ -159,8 +162,7 @@ static int scan_two(const char *s)
     return tens <= 9 && ones <= 9 ? (int)(tens * 10 + ones) : 100;
 }
 
-/* "2026-01-02T03:04:05Z", which is what nearly all times look like. False for every other text, right or
- * wrong. */
+/* "2026-01-02T03:04:05Z", the most frequent form. False for every other text, valid or not. */
 static bool scan_plain(struct str text, struct timestamp *ret)
 {
     const char *s = text.s;
@@ -210,7 +212,7 @@ static int timestamp_scan(struct str text, bool is_micro, struct timestamp *ret,
         return scan_out_of_range(&s, "day", err);
     t.seconds -= offset;
     if (t.seconds < CIVIL_UNIX_MIN || t.seconds > CIVIL_UNIX_MAX)
-        return scan_out_of_range(&s, "year", err); /* the offset moved it into year 0 or 10000 */
+        return scan_out_of_range(&s, "year", err); /* the offset moved it to year 0 or 10000 */
     *ret = t;
     return 0;
 }
@@ -248,7 +250,7 @@ int timestamp_cmp(struct timestamp a, struct timestamp b)
     return (a.nanos > b.nanos) - (a.nanos < b.nanos);
 }
 
-/* Writes `digits` decimal digits and returns what is behind them. */
+/* Writes `digits` decimal digits and returns the end. */
 static char *put_number(char *out, int value, int digits)
 {
     for (int i = digits - 1; i >= 0; i--, value /= 10)
@@ -256,7 +258,7 @@ static char *put_number(char *out, int value, int digits)
     return out + digits;
 }
 
-/* By hand instead of by printf, which took an eighth of the time that decoding a volume takes. */
+/* Without printf(), which took an eighth of the time for decoding a volume. */
 static void format_time(struct timestamp t, bool is_micro, struct buf *out)
 {
     char text[sizeof "2006-01-02T15:04:05.000000Z"], *at = text;
@@ -271,7 +273,7 @@ static void format_time(struct timestamp t, bool is_micro, struct buf *out)
     };
 
     assert(ok);
-    (void)ok; /* only read by the assertion */
+    (void)ok; /* only used by the assertion */
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         at = put_number(at, parts[i].value, parts[i].digits);
         *at++ = parts[i].behind;
@@ -293,7 +295,7 @@ void timestamp_format_micro(struct timestamp t, struct buf *out)
     format_time(t, /* is_micro= */ true, out);
 }
 
-/* Two units of which the second is left out when it is nothing. */
+/* Two units; the second is left out if it is zero. */
 static void add_two_units(struct buf *out, int64_t first, char first_unit, int64_t second, char second_unit)
 {
     buf_addf(out, "%lld%c", (long long)first, first_unit);
@@ -325,7 +327,7 @@ void duration_human(int64_t seconds, struct buf *out)
         add_two_units(out, years, 'y', years < 8 ? days % 365 : 0, 'd');
 }
 
-/* A number of units of so many nanoseconds, with as many digits behind the point as it takes. */
+/* A number of units of unit_ns nanoseconds, with as many fraction digits as necessary. */
 static void add_decimal(struct buf *out, uint64_t ns, uint64_t unit_ns, const char *unit)
 {
     char digits[sizeof ".000000000"] = ".", *at = digits + 1;
@@ -343,7 +345,8 @@ static void add_decimal(struct buf *out, uint64_t ns, uint64_t unit_ns, const ch
 void duration_write(int64_t ns, struct buf *out)
 {
     const uint64_t second = NANOS_PER_SECOND, minute = 60 * second, hour = 60 * minute;
-    uint64_t rest = ns < 0 ? -(uint64_t)ns : (uint64_t)ns; /* the least number has no positive twin */
+    uint64_t rest =
+        ns < 0 ? -(uint64_t)ns : (uint64_t)ns; /* the smallest number has no positive counterpart */
 
     if (ns < 0)
         buf_add_char(out, '-');
@@ -371,7 +374,7 @@ void timestamp_age(struct timestamp t, struct timestamp now, struct buf *out)
         buf_add_cstr(out, "<unknown>");
         return;
     }
-    /* whole seconds towards zero, also for a time that is ahead */
+    /* whole seconds towards zero, also for a time in the future */
     if (seconds > 0 && now.nanos < t.nanos)
         seconds--;
     else if (seconds < 0 && now.nanos > t.nanos)

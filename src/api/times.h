@@ -1,6 +1,6 @@
-/* Points in time as the API writes them: RFC 3339, in UTC on the way out.
+/* Points in time as in the API: RFC 3339; written in UTC.
  *
- * A zeroed struct stands for "no time". Years 1 to 9999; the leap second is refused, as Go refuses it. */
+ * A zeroed struct means "no time". Years 1 to 9999; the leap second is rejected, as in Go. */
 #ifndef BERTH_API_TIMES_H
 #define BERTH_API_TIMES_H
 
@@ -13,17 +13,16 @@
 
 struct timestamp {
     int64_t seconds; /* since 1970-01-01T00:00:00Z, may be negative */
-    int32_t nanos;   /* 0 to 999,999,999, forward in time also before 1970 */
+    int32_t nanos;   /* 0 to 999,999,999, added also before 1970 */
 };
 
-/* "2024-05-01T10:00:00Z", with any number of fraction digits (nine count) and any offset. Errors are
- * ERR_BAD_REQUEST in Go's words. */
+/* "2024-05-01T10:00:00Z", with any number of fraction digits (nine are used) and any offset. Errors are
+ * ERR_BAD_REQUEST with Go's texts. */
 int timestamp_parse(struct str text, struct timestamp *ret, struct error *err);
-/* A MicroTime has six digits of fraction, no more and no less. */
+/* A MicroTime has exactly six fraction digits. */
 int timestamp_parse_micro(struct str text, struct timestamp *ret, struct error *err);
 
-/* True for a text that parses and is what timestamp_format() (or _micro) would write: its length and its Z
- * tell. */
+/* True for a valid text that timestamp_format() (or _micro) would write: only checks length and Z. */
 static inline bool timestamp_is_canonical(struct str text, bool is_micro)
 {
     return text.len ==
@@ -31,7 +30,7 @@ static inline bool timestamp_is_canonical(struct str text, bool is_micro)
            text.s[text.len - 1] == 'Z';
 }
 
-/* From the nanoseconds of a wall clock. */
+/* From nanoseconds of the wall clock. */
 struct timestamp timestamp_of_ns(int64_t unix_ns);
 
 static inline bool timestamp_is_zero(struct timestamp t)
@@ -42,19 +41,19 @@ static inline bool timestamp_is_zero(struct timestamp t)
 /* Negative, zero or positive: a is before, at or after b. */
 int timestamp_cmp(struct timestamp a, struct timestamp b);
 
-/* Time: whole seconds, the fraction cut off. MicroTime: always six digits. Both end in Z. They return the
- * buffer's failure, if any. */
+/* Time: whole seconds, without fraction. MicroTime: always six digits. Both end with Z. Failures are kept in
+ * the buffer. */
 void timestamp_format(struct timestamp t, struct buf *out);
 void timestamp_format_micro(struct timestamp t, struct buf *out);
 
-/* The age column of tables: "42s", "3m5s", "5d3h", "2y40d"; "<invalid>" for more than a second in the
- * future. */
+/* The age column of tables: "42s", "3m5s", "5d3h", "2y40d"; "<invalid>" for more than a second in the future.
+ */
 void duration_human(int64_t seconds, struct buf *out);
 
 /* A duration as Go prints one: "0s", "500ms", "1.5s", "2m2s", "1h0m0s". */
 void duration_write(int64_t ns, struct buf *out);
 
-/* The age of something made at t: "<unknown>" for no time. */
+/* The age of an object created at t: "<unknown>" for no time. */
 void timestamp_age(struct timestamp t, struct timestamp now, struct buf *out);
 
 #endif

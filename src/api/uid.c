@@ -1,3 +1,5 @@
+/* Creates and parses uids, resource versions and generated names. Pure: the caller passes the random bytes.
+ */
 #include "api/uid.h"
 
 #include <assert.h>
@@ -10,7 +12,7 @@
 static_assert(GENERATED_NAME_BYTES == GENERATED_PREFIX_BYTES_MAX + NAME_SUFFIX_CHARS + 1,
               "prefix, suffix, NUL");
 
-/* Whether a dash stands at this place of a uid. */
+/* True if a uid has a dash at this position. */
 static bool uid_has_dash(size_t at)
 {
     return at == 8 || at == 13 || at == 18 || at == 23;
@@ -75,7 +77,7 @@ int resource_version_parse(struct str text, int64_t *ret, struct error *err)
 void resource_version_format(int64_t revision, char ret[RESOURCE_VERSION_BYTES])
 {
     assert(revision > 0);
-    (void)snprintf(ret, RESOURCE_VERSION_BYTES, "%lld", (long long)revision); /* 19 digits at most */
+    (void)snprintf(ret, RESOURCE_VERSION_BYTES, "%lld", (long long)revision); /* at most 19 digits */
 }
 
 void generate_name(struct str prefix, uint64_t random, char ret[GENERATED_NAME_BYTES])

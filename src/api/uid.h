@@ -1,6 +1,7 @@
-/* What the server makes up: uids, resource versions, endings of generated names.
+/* Values that the server generates: uids, resource versions, suffixes of generated names.
  *
- * Randomness is handed in, so that a simulated control plane makes the same names from the same seed. */
+ * The caller passes random bytes, so that a simulated control plane generates the same names from the same
+ * seed. */
 #ifndef BERTH_API_UID_H
 #define BERTH_API_UID_H
 
@@ -13,7 +14,7 @@
 #define UID_BYTES 37 /* with the NUL */
 #define UID_RANDOM_BYTES 16
 
-/* A version 4 UUID, lower case, from 16 random bytes (of which six bits are replaced). */
+/* A version 4 UUID in lower case, from 16 random bytes (six bits are replaced). */
 void uid_make(const uint8_t random[UID_RANDOM_BYTES], char ret[UID_BYTES]);
 
 /* True for eight-four-four-four-twelve hexadecimal digits, any version. */
@@ -31,8 +32,8 @@ void resource_version_format(int64_t revision, char ret[RESOURCE_VERSION_BYTES])
 #define NAME_SUFFIX_CHARS 5
 #define GENERATED_NAME_BYTES 64 /* 58 of the prefix, the suffix, the NUL */
 
-/* The prefix, cut to 58 bytes, and five characters drawn from an alphabet without vowels and look-alikes.
- * random is any 64-bit random number; of the 14 million endings each is as likely as another to one part
+/* The prefix, cut to 58 bytes, and five characters from an alphabet without vowels and similar characters.
+ * random is any 64-bit random number; all 14 million suffixes have the same probability, except for one part
  * in 2^40. */
 void generate_name(struct str prefix, uint64_t random, char ret[GENERATED_NAME_BYTES]);
 

@@ -1,5 +1,5 @@
-/* The rules that kinds share. Those of metadata are in validate_meta.c, those of single fields in
- * validate_fields.c. */
+/* Validation rules that several kinds share. Rules for metadata are in validate_meta.c, rules for single
+ * fields in validate_fields.c. */
 #include "api/validate.h"
 
 #include <stdlib.h>
@@ -78,14 +78,14 @@ void validate_immutable(struct validation *v, const struct field_path *p, json_r
         errors_invalid(v->errors, p, show_value(v->errors, v->d, now), "field is immutable");
 }
 
-struct twin {
+struct list_value {
     struct str text;
     uint32_t index;
 };
 
-static int twin_cmp(const void *a, const void *b)
+static int list_value_cmp(const void *a, const void *b)
 {
-    const struct twin *left = a, *right = b;
+    const struct list_value *left = a, *right = b;
     int r = str_cmp(left->text, right->text);
 
     return r ? r : (left->index > right->index) - (left->index < right->index);
@@ -98,10 +98,9 @@ static int index_cmp(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Writes the values one behind the other into texts, which the twins point into. Returns how many there are.
- */
-static uint32_t twins_collect(struct validation *v, json_ref list, const char *key, struct twin *twins,
-                              struct buf *texts)
+/* Writes the values one after another into texts, to which the entries point. Returns their number. */
+static uint32_t list_values_collect(struct validation *v, json_ref list, const char *key,
+                                    struct list_value *values, struct buf *texts)
 {
     uint32_t index = 0, n = 0;
     const char *at;
@@ -112,26 +111,27 @@ static uint32_t twins_collect(struct validation *v, json_ref list, const char *k
         if (!value)
             continue;
         json_write(v->d, value, texts);
-        twins[n++] = (struct twin){ { NULL, texts->len - before }, index };
+        values[n++] = (struct list_value){ { NULL, texts->len - before }, index };
     }
     at = buf_cstr(texts);
     for (uint32_t i = 0; i < n; i++) {
-        twins[i].text.s = at;
-        at += twins[i].text.len;
+        values[i].text.s = at;
+        at += values[i].text.len;
     }
     return n;
 }
 
-/* Sorts, so that a list of any length costs n log n. Fills in the indexes and returns how many there are. */
-static uint32_t twins_sort_out(struct twin *twins, uint32_t n, uint32_t *indexes)
+/* Sorts, so that a list of any length costs O(n log n). Stores the indexes of duplicates and returns their
+ * number. */
+static uint32_t list_values_find_duplicates(struct list_value *values, uint32_t n, uint32_t *indexes)
 {
     uint32_t found = 0;
 
     if (n > 1)
-        qsort(twins, n, sizeof *twins, twin_cmp);
+        qsort(values, n, sizeof *values, list_value_cmp);
     for (uint32_t i = 1; i < n; i++)
-        if (str_eq(twins[i].text, twins[i - 1].text))
-            indexes[found++] = twins[i].index;
+        if (str_eq(values[i].text, values[i - 1].text))
+            indexes[found++] = values[i].index;
     if (found > 1)
         qsort(indexes, found, sizeof *indexes, index_cmp);
     return found;
@@ -142,37 +142,37 @@ uint32_t validate_find_duplicates(struct validation *v, json_ref list, const cha
     _cleanup_(buf_done_p) struct buf texts = BUF_INIT(v->d->bytes_max * 8);
     uint32_t count = json_count(v->d, list), n = 0, found = 0;
     uint32_t *indexes;
-    struct twin *twins;
+    struct list_value *values;
 
     if (count < 2)
         return 0;
     indexes = arena_array(&v->errors->arena, count, sizeof *indexes);
-    twins = indexes ? calloc(count, sizeof *twins) : NULL;
-    if (twins)
-        n = twins_collect(v, list, key, twins, &texts);
-    if (twins && !texts.failed)
-        found = twins_sort_out(twins, n, indexes);
-    if (!twins || texts.failed)
+    values = indexes ? calloc(count, sizeof *values) : NULL;
+    if (values)
+        n = list_values_collect(v, list, key, values, &texts);
+    if (values && !texts.failed)
+        found = list_values_find_duplicates(values, n, indexes);
+    if (!values || texts.failed)
         errors_no_room(v->errors);
-    free(twins);
+    free(values);
     *ret = indexes;
     return found;
 }
 
 void validate_unique(struct validation *v, const struct field_path *p, json_ref list, const char *key)
 {
-    const uint32_t *twins = NULL;
-    uint32_t left = validate_find_duplicates(v, list, key, &twins), index = 0;
+    const uint32_t *duplicates = NULL;
+    uint32_t left = validate_find_duplicates(v, list, key, &duplicates), index = 0;
 
     for (json_ref m = json_first(v->d, list); m && left; m = json_next(v->d, m), index++) {
         struct field_path item = path_index(p, index), member = path_child(&item, key);
-        if (index != *twins)
+        if (index != *duplicates)
             continue;
         if (v->errors->count == FIELD_ERRORS_COUNT_MAX)
             return;
         errors_duplicate(v->errors, key ? &member : &item,
                          show_value(v->errors, v->d, key ? json_get(v->d, m, key) : m));
-        twins++;
+        duplicates++;
         left--;
     }
 }
@@ -235,7 +235,7 @@ static void validate_operator(struct validation *v, const struct field_path *p, 
     }
 }
 
-/* A requirement of a label selector, or of a node selector, whose operators know an order too. */
+/* A requirement of a label selector, or of a node selector, which has more operators. */
 static void validate_expression(struct validation *v, const struct field_path *p, json_ref expression,
                                 bool has_order)
 {
@@ -271,7 +271,7 @@ void validate_label_selector(struct validation *v, const struct field_path *p, j
     validate_expressions(v, p, json_get(v->d, selector, "matchExpressions"), /* has_order= */ false);
 }
 
-/* The one field nodes can be chosen by is their name. */
+/* The only field by which nodes can be selected is their name. */
 static void validate_node_field(struct validation *v, const struct field_path *p, json_ref requirement)
 {
     struct field_path key = path_child(p, "key"), op = path_child(p, "operator"),

@@ -1,4 +1,4 @@
-/* Rules for single members: those that must be there, names, sizes, paths, numbers. */
+/* Validation rules for single members: required members, names, sizes, paths, numbers. */
 #include "api/validate.h"
 
 #include <inttypes.h>
@@ -97,11 +97,11 @@ void validate_token_seconds(struct validation *v, const struct field_path *p, js
                        "may not specify a duration larger than 2^32 seconds");
 }
 
-bool duplicates_take(const uint32_t **twins, uint32_t *left, uint32_t index)
+bool duplicates_take(const uint32_t **duplicates, uint32_t *left, uint32_t index)
 {
-    if (*left == 0 || **twins != index)
+    if (*left == 0 || **duplicates != index)
         return false;
-    (*twins)++;
+    (*duplicates)++;
     (*left)--;
     return true;
 }

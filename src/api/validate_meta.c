@@ -1,4 +1,4 @@
-/* What holds for the metadata of every kind, and the one function that runs all rules. */
+/* Validation of metadata for all kinds, and object_validate(), which runs all rules. */
 #include "api/validate.h"
 
 #include <inttypes.h>
@@ -62,8 +62,8 @@ static void validate_owner(struct validation *v, const struct field_path *p, jso
     struct field_path at = path_child(p, "apiVersion");
     struct str api_version = json_get_text(v->d, owner, "apiVersion"), version = api_version;
 
-    (void)str_next(&version, '/'); /* the group, or all of it */
-    /* "v1", or one slash with a version behind it */
+    (void)str_next(&version, '/'); /* the group, or everything */
+    /* "v1", or one slash followed by a version */
     if (api_version.len == 0 || (version.s && (version.len == 0 || memchr(version.s, '/', version.len))))
         errors_invalid(v->errors, &at, show_text(v->errors, api_version), "version must not be empty");
     validate_owner_text(v, p, owner, "kind");
@@ -74,7 +74,7 @@ static void validate_owner(struct validation *v, const struct field_path *p, jso
 static void validate_owners(struct validation *v, const struct field_path *p, json_ref owners)
 {
     json_ref controller = 0;
-    const char *shown = NULL; /* once for all errors: it is as large as the list */
+    const char *shown = NULL; /* written once for all errors, because it may be large */
 
     for (json_ref o = json_first(v->d, owners); o && v->errors->count < FIELD_ERRORS_COUNT_MAX;
          o = json_next(v->d, o)) {
@@ -104,7 +104,7 @@ static bool json_has_text(const struct json *d, json_ref array, struct str text)
     return false;
 }
 
-/* Names are reported at the list; those without a domain at their index, after all else, as the API does. */
+/* Names are reported at the list; those without a domain at their index, after all others, as in the API. */
 static void validate_finalizers(struct validation *v, const struct field_path *p, json_ref finalizers)
 {
     uint32_t i = 0;
@@ -144,7 +144,7 @@ static int text_cmp(const void *a, const void *b)
     return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* The texts of a list, sorted; malloc'd. NULL when there is no memory. */
+/* The texts of a list, sorted; allocated with malloc(). NULL without memory. */
 static struct str *sorted_texts(const struct json *d, json_ref list)
 {
     uint32_t n = 0;
@@ -162,7 +162,8 @@ struct sorted {
     uint32_t count;
 };
 
-/* Adds what stands in `now` and not in `old`, each once: `"a/b", "c/d"`. What does not fit is left out. */
+/* Adds the texts that are in `now` and not in `old`, each once: `"a/b", "c/d"`. Texts beyond the limit are
+ * left out. */
 static void add_new_texts(struct sorted now, struct sorted old, struct buf *out)
 {
     char quoted[512];
@@ -191,7 +192,7 @@ static void find_new_texts(struct validation *v, json_ref now, json_ref old, str
     free(before);
 }
 
-/* Finalizers may leave a deleted object, none may come. */
+/* Finalizers of a deleted object may be removed but not added. */
 static void validate_new_finalizers(struct validation *v, const struct field_path *p, json_ref meta,
                                     json_ref old)
 {

@@ -1,3 +1,8 @@
+/* The PersistentVolume kind: schema, defaults, validation and decoding.
+ *
+ * The source is immutable, except for an expand secret of a CSI volume that may be added. Node affinity may
+ * be set once; later only beta label names may be replaced by their successors. The server records the time
+ * of phase changes. */
 #include "api/volume.h"
 
 #include <assert.h>
@@ -73,7 +78,7 @@ static const struct field volume_fields[] = {
 };
 static const struct schema volume_schema = SCHEMA("PersistentVolume", volume_fields);
 
-/* --- Defaults, and what the server sees to itself --- */
+/* --- Defaults, and fields that the server sets --- */
 
 static void volume_set_defaults(struct json *d, json_ref object)
 {
@@ -103,7 +108,7 @@ static void volume_prepare_create(struct json *d, json_ref object, struct timest
     json_set(d, object, "status", status);
 }
 
-/* The time of the last phase change is the server's to tell, unless the writer moved it. */
+/* The server sets the time of the last phase change, unless the client does. */
 static void volume_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
                                   struct timestamp now)
 {
@@ -151,7 +156,7 @@ static void validate_affinity(struct validation *v, const struct field_path *p, 
         errors_required(v->errors, &at, "must specify required node constraints");
 }
 
-/* "/", "//", "/a/..": the root however it is written. */
+/* "/", "//", "/a/..": the root in any notation. */
 static bool path_is_root(struct str path)
 {
     struct str rest = path;
@@ -194,8 +199,8 @@ static void validate_mount_options_annotation(struct validation *v, enum volume_
         errors_forbidden(v->errors, &at, "may not specify mount options for this volume type");
 }
 
-/* A volume without an object of its own is the driver's alone: nothing about claims and nodes belongs to it.
- */
+/* A volume without a PersistentVolume is only used by its driver: fields about claims and nodes are not
+ * allowed. */
 static void refuse_inline(struct validation *v, const struct field_path *p, json_ref spec, const char *key)
 {
     struct field_path at = path_child(p, key);
@@ -278,7 +283,7 @@ static void volume_validate(struct validation *v)
 
 /* --- Rules of change --- */
 
-/* The one part of a source that may come later: the secret for expansion, once. */
+/* The only part of a source that may be added later: the secret for expansion, once. */
 static bool csi_gained_expand_secret(const struct json *d, json_ref now, json_ref old)
 {
     static const char secret[] = "controllerExpandSecretRef";
@@ -313,7 +318,7 @@ static void validate_same_source(struct validation *v, json_ref spec, json_ref o
         errors_forbidden(v->errors, &source_at, buf_cstr(&detail));
 }
 
-/* True when a requirement's key may become the other: it is the same, or the other is its successor. */
+/* True if the key is the same, or is the successor of a beta label. */
 static bool label_may_become(struct str old, struct str now)
 {
     static const struct {
@@ -407,7 +412,7 @@ static struct claim_ref decode_claim_ref(struct decoder *dec, json_ref spec)
     };
 }
 
-/* A policy that is not there is the one that keeps data; a foreign one is nobody's to act on. */
+/* No policy means Retain; an unknown policy is not acted on. */
 static enum reclaim_policy decode_reclaim_policy(struct decoder *dec, json_ref spec)
 {
     if (!json_get(dec->d, spec, "persistentVolumeReclaimPolicy"))
@@ -436,7 +441,7 @@ static void volume_decode(struct decoder *dec, json_ref object, struct object *o
     v->phase = (uint8_t)volume_phase_parse(json_get_text(dec->d, status, "phase"));
     v->message = decode_text(dec, status, "message");
     v->reason = decode_text(dec, status, "reason");
-    (void)decode_time(dec, status, "lastPhaseTransitionTime", &v->phase_since); /* zero when absent */
+    (void)decode_time(dec, status, "lastPhaseTransitionTime", &v->phase_since); /* zero if absent */
 }
 
 const struct kind_info volume_kind = {

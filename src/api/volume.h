@@ -1,6 +1,6 @@
-/* PersistentVolume: a piece of storage, and the claim it belongs to.
+/* PersistentVolume: a piece of storage, and the claim that it is bound to.
  *
- * The view is 400 bytes without its strings; what few volumes have hangs off pointers. */
+ * The view has 400 bytes without its strings; rarely used parts are behind pointers. */
 #ifndef BERTH_API_VOLUME_H
 #define BERTH_API_VOLUME_H
 
@@ -12,7 +12,7 @@
 #include "api/volume_source.h"
 
 enum volume_phase {
-    VOLUME_PHASE_UNSET, /* none, or one nobody here knows */
+    VOLUME_PHASE_UNSET, /* none, or an unknown one */
     VOLUME_PENDING,
     VOLUME_AVAILABLE,
     VOLUME_BOUND,
@@ -21,12 +21,12 @@ enum volume_phase {
     VOLUME_PHASE_COUNT,
 };
 
-/* The claim a volume belongs to or is kept for. Without a uid it is a reservation by name. */
+/* The claim that a volume is bound to or reserved for. Without a uid it is a reservation by name. */
 struct claim_ref {
     const char *ns;
     const char *name;
     const char *uid;
-    const char *revision; /* the claim's resourceVersion at that time, as text */
+    const char *revision; /* the claim's resourceVersion at the time of binding */
     bool is_set;
 };
 
@@ -35,14 +35,14 @@ struct volume {
     struct quantity capacity; /* of storage */
     struct volume_source source;
     struct claim_ref claim;
-    const char *class;      /* the one that counts: the beta annotation's, even if empty, else the spec's */
+    const char *class;      /* effective class: of the beta annotation, even if empty, else of the spec */
     const char *spec_class; /* spec.storageClassName */
     const char *attributes_class; /* "" for none */
     const char *message;
     const char *reason;
-    const struct node_selector *affinity; /* nodeAffinity.required; NULL for any node */
-    struct texts mount_options;           /* the spec's; the beta annotation is read by whoever mounts */
-    struct timestamp phase_since;         /* lastPhaseTransitionTime; zero when unset */
+    const struct node_selector *affinity; /* nodeAffinity.required; NULL: any node */
+    struct texts mount_options;   /* of the spec; the beta annotation is read when the volume is mounted */
+    struct timestamp phase_since; /* lastPhaseTransitionTime; zero if not set */
     bool has_capacity;
     uint8_t modes;   /* ACCESS_* */
     uint8_t mode;    /* enum volume_mode */
@@ -52,8 +52,8 @@ struct volume {
 
 extern const struct kind_info volume_kind;
 
-/* The spec alone: VolumeAttachments may hold one too. Inline is what has no PersistentVolume. Returns the
- * source. */
+/* The spec only: also used in VolumeAttachments. is_inline: there is no PersistentVolume. Returns the source.
+ */
 extern const struct schema volume_spec_schema;
 enum volume_source_kind validate_volume_spec(struct validation *v, const struct field_path *p, json_ref spec,
                                              bool is_inline);

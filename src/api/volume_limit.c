@@ -1,3 +1,5 @@
+/* The name of the Node resource with the volume limit of a FlexVolume driver. Pure. Long names get a digest,
+ * so that different drivers have different resources. */
 #include "api/volume_limit.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* The table of volume sources: schemas, required members, defaults and decoding. The rules of single sources
+ * are in volume_source_rules.c. Adding a source means adding a schema and a row. */
 #include "api/volume_source.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* Where a volume's data lives: the sources a PersistentVolume can name.
+/* Volume sources: where the data of a PersistentVolume is.
  *
- * One table row a source: its field, its rules, what Berth does with it. The rows stand in the order in which
- * the API checks them, since the first source found is the volume's and every further one is refused. All
- * sources are stored and checked; only those that a plugin of Berth's acts on are decoded past their kind. */
+ * There is one table row per source: its field, its rules, its use in Berth. The rows are in the order in
+ * which the API checks them, because the first source found counts and further ones are rejected. All sources
+ * are stored and validated; only those that a plugin uses are decoded. */
 #ifndef BERTH_API_VOLUME_SOURCE_H
 #define BERTH_API_VOLUME_SOURCE_H
 
@@ -40,12 +40,12 @@ enum volume_source_kind {
 
 struct secret_ref {
     const char *ns;
-    const char *name; /* "" when there is no reference */
+    const char *name; /* "" if there is no reference */
 };
 
 struct host_path_source {
     const char *path;
-    const char *type; /* "" checks nothing */
+    const char *type; /* "": no check */
 };
 
 struct local_source {
@@ -61,7 +61,7 @@ struct nfs_source {
 
 struct iscsi_source {
     const char *portal;
-    struct texts portals; /* further ones */
+    struct texts portals; /* additional ones */
     const char *iqn;
     const char *interface;
     const char *initiator_name;
@@ -77,7 +77,7 @@ struct fc_source {
     struct texts wwns;
     struct texts wwids;
     const char *fs_type;
-    int32_t lun; /* -1 when unset */
+    int32_t lun; /* -1 if not set */
     bool is_read_only;
 };
 
@@ -108,7 +108,7 @@ struct csi_source {
 };
 
 struct volume_source {
-    union { /* by kind; NULL for the sources that are not decoded further */
+    union { /* by kind; NULL for sources that are not decoded */
         const struct host_path_source *host_path;
         const struct local_source *local;
         const struct nfs_source *nfs;
@@ -120,8 +120,8 @@ struct volume_source {
     uint8_t kind; /* enum volume_source_kind */
 };
 
-/* The source among the members of a volume's spec. Absent members read as empty, so that the sources of pods
- * decode the same way. */
+/* The source in a volume's spec. Absent members read as empty, so that sources of pods are decoded in the
+ * same way. */
 struct volume_source decode_volume_source(struct decoder *dec, json_ref spec);
 
 /* --- The table --- */
@@ -129,28 +129,28 @@ struct volume_source decode_volume_source(struct decoder *dec, json_ref spec);
 struct volume_source_info {
     const char *name; /* "hostPath" */
     const struct schema *schema;
-    const char *const *required; /* members that must say something; ends with NULL, NULL for none */
-    /* Adds what else is wrong with the source; NULL for nothing. */
+    const char *const *required; /* required members; ends with NULL, NULL for none */
+    /* Adds further errors about the source; NULL for none. */
     void (*validate)(struct validation *v, const struct field_path *p, json_ref source);
-    /* Fills in what the writer left out; NULL for nothing. */
+    /* Sets absent members; NULL for none. */
     void (*set_defaults)(struct json *d, json_ref source);
     bool takes_mount_options;
-    const char *rules_path; /* what error paths call it where that is not its name; NULL elsewhere */
-    const char *extra_path; /* the same for the error that it is one too many */
+    const char *rules_path; /* name in error paths, if it differs; else NULL */
+    const char *extra_path; /* the same for the error about a further source */
 };
 
 extern const struct volume_source_info volume_sources[SOURCE_COUNT]; /* [SOURCE_NONE] is empty */
 
-/* The first source that is there. */
+/* The first source that is set. */
 enum volume_source_kind volume_source_of(const struct json *d, json_ref spec);
 
 void default_volume_source(struct json *d, json_ref spec);
 
-/* Exactly one source, and that one right. Returns it. */
+/* Exactly one valid source is required. Returns it. */
 enum volume_source_kind validate_volume_source(struct validation *v, const struct field_path *p,
                                                json_ref spec);
 
-/* The sources' schemas, for the tables of whoever holds one. */
+/* The schemas of the sources, for other tables. */
 extern const struct schema host_path_source_schema;
 extern const struct schema gce_disk_source_schema;
 extern const struct schema aws_disk_source_schema;

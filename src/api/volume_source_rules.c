@@ -1,4 +1,4 @@
-/* What makes a volume's source invalid. Paths and words are the API's, their oddities included. */
+/* Validation of volume sources. Paths and texts are those of the API, including its mistakes. */
 #include "api/volume_source_int.h"
 
 #include <ctype.h>
@@ -24,7 +24,7 @@ static bool member_is_true(struct validation *v, json_ref object, const char *ke
     return json_type(v->d, json_get(v->d, object, key)) == JSON_TRUE;
 }
 
-/* A secret reference names an object: both halves must be there, and be names. */
+/* A secret reference: both name and namespace are required and must be valid. */
 static void validate_secret_ref(struct validation *v, const struct field_path *p, json_ref source,
                                 const char *key)
 {
@@ -39,7 +39,7 @@ static void validate_secret_ref(struct validation *v, const struct field_path *p
     validate_optional_name(v, &at, ref, "namespace", NAME_DNS_LABEL);
 }
 
-/* --- Sources that Berth acts on --- */
+/* --- Sources that plugins use --- */
 
 void validate_host_path(struct validation *v, const struct field_path *p, json_ref source)
 {
@@ -164,7 +164,7 @@ void validate_fc(struct validation *v, const struct field_path *p, json_ref sour
         validate_int_range(v, p, source, "lun", 0, LUN_MAX);
 }
 
-/* True for the domain itself and all below it, in any case. */
+/* True for the domain itself and its subdomains, in any case. */
 static bool is_in_domain(struct str name, struct str domain)
 {
     size_t from;
@@ -175,7 +175,7 @@ static bool is_in_domain(struct str name, struct str domain)
     return strncasecmp(name.s + from, domain.s, domain.len) == 0 && (from == 0 || name.s[from - 1] == '.');
 }
 
-/* Drivers are handed the API's own facts under these names, next to the user's options. */
+/* Option names with these domains are reserved: drivers get values from the API under them. */
 void validate_flex(struct validation *v, const struct field_path *p, json_ref source)
 {
     struct field_path options = path_child(p, "options");
@@ -203,9 +203,9 @@ void validate_csi(struct validation *v, const struct field_path *p, json_ref sou
         validate_secret_ref(v, p, source, secrets[i]);
 }
 
-/* --- Sources that are stored for others --- */
+/* --- Sources that Berth only stores --- */
 
-/* 0 is no partition, whatever the words say. */
+/* 0 means no partition, although the text says otherwise. */
 void validate_disk_partition(struct validation *v, const struct field_path *p, json_ref source)
 {
     struct field_path at = path_child(p, "partition");
@@ -243,7 +243,7 @@ void validate_flocker(struct validation *v, const struct field_path *p, json_ref
         invalid_member(v, p, "datasetName", name, "must not contain '/'");
 }
 
-/* True when one of the characters stands in s. */
+/* True if s contains one of the characters. */
 static bool str_has_any(struct str s, const char *chars)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -286,7 +286,7 @@ void validate_quobyte(struct validation *v, const struct field_path *p, json_ref
     validate_required(v, p, source, "volume", "");
 }
 
-/* Both halves of a reference must be there; what they say is not checked. */
+/* Both parts of a reference are required; their contents are not checked. */
 static void require_secret_ref(struct validation *v, const struct field_path *p, json_ref source)
 {
     struct field_path at = path_child(p, "secretRef");

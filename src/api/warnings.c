@@ -1,3 +1,6 @@
+/* Warnings in responses to writes: texts and order are those of Kubernetes, followed by Berth's own about
+ * volumes that its node agent cannot mount. Warnings about a source are only given when it is set, not on
+ * later writes. */
 #include "api/warnings.h"
 
 #include <stdarg.h>
@@ -16,7 +19,7 @@ static void add_warning(struct field_report *out, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    buf_addv(&out->lines, fmt, ap); /* what does not fit is left away */
+    buf_addv(&out->lines, fmt, ap); /* a warning that does not fit is left out */
     va_end(ap);
     buf_add_char(&out->lines, '\0');
     if (!out->lines.failed)
@@ -31,10 +34,10 @@ static void warn_annotation(const struct json *d, json_ref object, const char *k
                     since, instead);
 }
 
-/* Sources that have no plugin any more, anywhere. */
+/* Sources for which no plugin exists any more. */
 static const struct {
     const char *field;
-    const char *shown; /* where that is not the field's name */
+    const char *shown; /* if it differs from the field's name */
     const char *deprecated, *gone;
 } old_sources[] = {
     { "cephfs", NULL, "v1.28", "v1.31" },    { "photonPersistentDisk", NULL, "v1.11", "v1.16" },
@@ -42,20 +45,20 @@ static const struct {
     { "glusterfs", NULL, "v1.25", "v1.26" }, { "rbd", NULL, "v1.28", "v1.31" },
 };
 
-/* Kubelets can mount these, of the kinds that Berth's agent cannot. */
+/* Kubelets can mount these, Berth's agent cannot. */
 static bool is_of_kubelets(const char *field)
 {
     return strcmp(field, "iscsi") == 0 || strcmp(field, "fc") == 0 || strcmp(field, "image") == 0;
 }
 
-/* where: with what leads to the field. Behind what Kubernetes says of the field. */
+/* where: the path to the field. Follows Kubernetes' own warning about the field. */
 static void warn_unmountable(const char *where, const char *field, struct field_report *out)
 {
     add_warning(out, "%s%s: Berth's node agent cannot mount %s volumes%s", where, field, field,
                 is_of_kubelets(field) ? "; only nodes run by a kubelet can" : "");
 }
 
-/* Said to whoever brings the source, not to those who write the rest of the volume later. */
+/* Only when the source is set, not for later writes of the volume. */
 static void warn_source(const struct json *d, json_ref spec, json_ref old, struct field_report *out)
 {
     enum volume_source_kind kind = volume_source_of(d, spec);
@@ -83,7 +86,7 @@ void volume_warn(const struct json *d, json_ref object, json_ref old, struct fie
     warn_source(d, spec, old, out);
 }
 
-/* The same of pods, in the order of Kubernetes' own. */
+/* The same for pods, in the order of Kubernetes. */
 static const struct {
     const char *field;
     const char *shown;
@@ -120,7 +123,7 @@ static void warn_unmountable_in_pod(const struct json *d, json_ref volume, unsig
             warn_unmountable(where, pod_volume_type_names[t], out);
 }
 
-/* Said again only when the spec changes. */
+/* Repeated only if the spec changes. */
 void pod_warn_volumes(const struct json *d, json_ref object, json_ref old, struct field_report *out)
 {
     json_ref spec = json_get(d, object, "spec"), volumes = json_get(d, spec, "volumes");
@@ -156,7 +159,7 @@ void claim_warn(const struct json *d, json_ref object, json_ref old, struct fiel
     warn_fraction(d, spec, "limits", out);
 }
 
-/* Said when the requests for tokens are new, or others than before. */
+/* Only if the token requests are new or have changed. */
 void csi_driver_warn(const struct json *d, json_ref object, json_ref old, struct field_report *out)
 {
     json_ref spec = json_get(d, object, "spec"), requests = json_get(d, spec, "tokenRequests");

@@ -1,5 +1,5 @@
-/* What a writer should hear about an object with which nothing is wrong: things on their way out of the API,
- * amounts that cannot be meant, and volumes that no node of Berth's can mount. For the kinds' warn slots. */
+/* Warnings about valid objects: deprecated fields, implausible amounts, and volumes that Berth's node agent
+ * cannot mount. For the warn slots of kinds. */
 #ifndef BERTH_API_WARNINGS_H
 #define BERTH_API_WARNINGS_H
 

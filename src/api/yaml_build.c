@@ -1,12 +1,12 @@
-/* From YAML events to a JSON tree: keys, anchors, aliases, merges, and what they may cost.
+/* Builds a JSON tree from YAML events: keys, anchors, aliases, merges, and their limits.
  *
  * Open containers are a stack of frames; a container is linked into its parent when it opens, so that an
- * error can say where it happened. An alias is a copy of the tree that its anchor names, made on the spot and
- * paid for before: what an anchored value weighs (nodes, bytes, height) is known once it is closed, and an
- * open one cannot be copied.
+ * error can name its path. An alias is a copy of the tree of its anchor, made immediately after its cost was
+ * checked: the size of an anchored value (nodes, bytes, height) is known when it is closed, and an open one
+ * cannot be copied.
  *
- * `<<` copies the members of its value to where it stands. As in kubectl, the last one written wins, so a
- * merge behind a key replaces its value; two keys that are both written out are an error. */
+ * `<<` copies the members of its value to its place. As in kubectl, the last one wins, so that a merge after
+ * a key replaces its value; two explicit equal keys are an error. */
 #include "api/yaml_int.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@
 #include "api/json_int.h"
 #include "base/cleanup.h"
 
-/* Up to here comparing every pair costs less than sorting. */
+/* Up to this number comparing all pairs is faster than sorting. */
 #define YAML_MEMBERS_SCAN_MAX 16
 /* Small documents may consist of aliases. */
 #define YAML_ALIAS_NODES_FREE 1000
@@ -91,13 +91,13 @@ static int yaml_charge_copy(struct yaml_builder *b, uint32_t nodes, size_t bytes
     return yaml_charge(b, bytes, at, err);
 }
 
-/* --- Where members stand --- */
+/* --- Positions of members --- */
 
 static int yaml_mark(struct yaml_builder *b, json_ref v, struct yaml_at at, struct error *err)
 {
     size_t index = v - b->first;
 
-    assert(index >= b->marks.count); /* values are attached in the order they are made */
+    assert(index >= b->marks.count); /* values are attached in the order of their creation */
     if (vec_reserve(&b->marks, index + 1 - b->marks.count) < 0)
         return error_no_memory(err);
     while (b->marks.count < index)
@@ -106,7 +106,7 @@ static int yaml_mark(struct yaml_builder *b, json_ref v, struct yaml_at at, stru
     return 0;
 }
 
-/* Nowhere for members that a merge brought. */
+/* No position for members from a merge. */
 static struct yaml_at yaml_mark_of(const struct yaml_builder *b, json_ref v)
 {
     size_t index = v - b->first;
@@ -116,7 +116,7 @@ static struct yaml_at yaml_mark_of(const struct yaml_builder *b, json_ref v)
 
 /* --- Anchors --- */
 
-/* Where the name stands or belongs. */
+/* The position of the name in the sorted array, or where it would be inserted. */
 static size_t yaml_anchor_place(const struct yaml_builder *b, struct str name, bool *found)
 {
     size_t low = 0, high = b->anchors.count;
@@ -137,7 +137,7 @@ static size_t yaml_anchor_place(const struct yaml_builder *b, struct str name, b
     return low;
 }
 
-/* Makes the name mean this anchor from here on; a name may be given again. */
+/* The name refers to this anchor from now on; names may be reused. */
 static int yaml_set_anchor(struct yaml_builder *b, struct yaml_anchor anchor, struct yaml_at at,
                            struct error *err)
 {
@@ -153,7 +153,7 @@ static int yaml_set_anchor(struct yaml_builder *b, struct yaml_anchor anchor, st
     return vec_insert(&b->anchors, place, anchor) < 0 ? error_no_memory(err) : 0;
 }
 
-/* Takes the name of a value that opens or stands alone; its weight comes when it is closed. */
+/* Records the anchor of a value that opens or is a scalar; its size is set when it is closed. */
 static int yaml_name_anchor(struct yaml_builder *b, const char *name, struct yaml_anchor anchor,
                             struct yaml_at at, struct str *ret, struct error *err)
 {
@@ -167,7 +167,7 @@ static int yaml_name_anchor(struct yaml_builder *b, const char *name, struct yam
 
 /* --- Values --- */
 
-/* Puts a new value into the innermost container, or makes it the root. */
+/* Adds a new value to the innermost container, or makes it the root. */
 static int yaml_attach(struct yaml_builder *b, json_ref v, struct yaml_at at, struct error *err)
 {
     struct yaml_frame *f = yaml_top(b);
@@ -185,7 +185,7 @@ static int yaml_attach(struct yaml_builder *b, json_ref v, struct yaml_at at, st
     n->key = f->is_map ? f->key.s : NULL;
     n->key_len = f->is_map ? (uint32_t)f->key.len : 0;
     if (f->merges)
-        n->parent = f->node; /* for paths; it is no member */
+        n->parent = f->node; /* for paths; it is not a member */
     else
         json_link(b->doc, f->node, v);
     return f->is_map ? yaml_mark(b, v, f->key_at, err) : 0;
@@ -204,7 +204,7 @@ static int yaml_copy_members(struct yaml_builder *b, json_ref source, struct err
     return 0;
 }
 
-/* Of a list the first mapping wins: it comes last. */
+/* The first mapping of a list wins: it is merged last. */
 static int yaml_merge_list(struct yaml_builder *b, json_ref list, struct error *err)
 {
     _cleanup_(vec_done_p) VEC(json_ref) items = { 0 };
@@ -245,7 +245,7 @@ static int yaml_merge(struct yaml_builder *b, const struct yaml_anchor *source, 
                                                          : yaml_copy_members(b, source->node, err);
 }
 
-/* The innermost container has got a whole value. */
+/* The innermost container has a complete value. */
 static int yaml_complete(struct yaml_builder *b, const struct yaml_anchor *value, struct error *err)
 {
     struct yaml_frame *f = yaml_top(b);
@@ -271,7 +271,7 @@ static json_ref yaml_new_scalar(struct json *d, const struct yaml_scalar *s)
         return json_new_bool(d, s->truth);
     case YAML_KIND_INT:
     case YAML_KIND_FLOAT:
-    case YAML_KIND_NOT_FINITE: /* refused before, but for keys that need no node */
+    case YAML_KIND_NOT_FINITE: /* rejected before, except for keys, which need no node */
         return json_new_number(d, str_of(s->number));
     case YAML_KIND_STRING:
     case YAML_KIND_TIMESTAMP:
@@ -306,7 +306,7 @@ static int yaml_set_key(struct yaml_builder *b, const struct yaml_scalar *s, str
     return yaml_charge(b, key.len, at, err);
 }
 
-/* A key with an anchor: what aliases will copy belongs to no container. */
+/* A key with an anchor: the copy for aliases is in no container. */
 static int yaml_name_key(struct yaml_builder *b, const struct yaml_scalar *s, const char *name,
                          struct yaml_at at, struct error *err)
 {
@@ -370,8 +370,8 @@ static bool yaml_same_key(const struct json *d, json_ref a, json_ref b)
     return str_eq(json_key(d, a), json_key(d, b));
 }
 
-/* The first member, in the text's order, whose key an earlier one has; 0 when there is none. */
-static json_ref yaml_find_twin(const struct json *d, json_ref object)
+/* The first member, in the text's order, with the key of an earlier one; 0 if there is none. */
+static json_ref yaml_find_duplicate(const struct json *d, json_ref object)
 {
     for (json_ref v = json_first(d, object); v; v = json_next(d, v))
         for (json_ref w = json_first(d, object); w != v; w = json_next(d, w))
@@ -380,12 +380,12 @@ static json_ref yaml_find_twin(const struct json *d, json_ref object)
     return 0;
 }
 
-/* The same for many members, sorted. Those that a merge brought may have twins: all but the last of them,
- * wherever it came from, are taken away from their object. */
-static json_ref yaml_find_twin_sorted(const struct yaml_builder *b, const json_ref *sorted, uint32_t count,
-                                      bool *dropped)
+/* The same for many members, sorted. Members from a merge may be duplicates: all but the last one are removed
+ * from their object. */
+static json_ref yaml_find_duplicate_sorted(const struct yaml_builder *b, const json_ref *sorted,
+                                           uint32_t count, bool *dropped)
 {
-    json_ref written = 0, twin = 0;
+    json_ref written = 0, duplicate = 0;
 
     for (uint32_t i = 0; i < count; i++) {
         if (i && !yaml_same_key(b->doc, sorted[i - 1], sorted[i]))
@@ -396,19 +396,19 @@ static json_ref yaml_find_twin_sorted(const struct yaml_builder *b, const json_r
         }
         if (!yaml_mark_of(b, sorted[i]).line)
             continue;
-        if (written && (!twin || sorted[i] < twin))
-            twin = sorted[i];
+        if (written && (!duplicate || sorted[i] < duplicate))
+            duplicate = sorted[i];
         written = sorted[i];
     }
-    return twin;
+    return duplicate;
 }
 
-static int yaml_refuse_twin(struct yaml_builder *b, json_ref twin, struct error *err)
+static int yaml_refuse_duplicate(struct yaml_builder *b, json_ref duplicate, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(ERROR_MSG_BYTES_MAX);
 
-    json_write_string(&key, yaml_excerpt(json_key(b->doc, twin)));
-    return yaml_refuse(b, ERR_BAD_REQUEST, yaml_mark_of(b, twin), err, "key %s already set in map",
+    json_write_string(&key, yaml_excerpt(json_key(b->doc, duplicate)));
+    return yaml_refuse(b, ERR_BAD_REQUEST, yaml_mark_of(b, duplicate), err, "key %s already set in map",
                        buf_cstr(&key));
 }
 
@@ -418,16 +418,16 @@ static int yaml_settle(struct yaml_builder *b, json_ref object, struct error *er
     uint32_t count = json_count(d, object), kept = 0;
     _cleanup_(freep) json_ref *members = NULL;
     bool dropped = false;
-    json_ref twin;
+    json_ref duplicate;
 
-    if (count <= YAML_MEMBERS_SCAN_MAX && !yaml_find_twin(d, object))
+    if (count <= YAML_MEMBERS_SCAN_MAX && !yaml_find_duplicate(d, object))
         return 0;
     members = json_sorted_members(d, object);
     if (!members)
         return error_no_memory(err);
-    twin = yaml_find_twin_sorted(b, members, count, &dropped);
-    if (twin)
-        return yaml_refuse_twin(b, twin, err);
+    duplicate = yaml_find_duplicate_sorted(b, members, count, &dropped);
+    if (duplicate)
+        return yaml_refuse_duplicate(b, duplicate, err);
     if (!dropped)
         return 0;
     for (json_ref v = json_first(d, object); v; v = json_next(d, v))
@@ -445,12 +445,12 @@ int yaml_build_close(struct yaml_builder *b, struct error *err)
 
     if (r < 0)
         return r;
-    value.nodes = b->doc->count - f->node; /* whatever was made since belongs to it */
+    value.nodes = b->doc->count - f->node; /* all nodes created since belong to it */
     value.bytes = b->bytes - f->bytes_before;
     if (value.name.s) {
         bool found;
         size_t place = yaml_anchor_place(b, value.name, &found);
-        if (found && b->anchors.items[place].node == value.node) /* else the name was given again inside */
+        if (found && b->anchors.items[place].node == value.node) /* otherwise the name was reused inside */
             b->anchors.items[place] = value;
     }
     b->depth--;
@@ -496,7 +496,7 @@ int yaml_build_alias(struct yaml_builder *b, const char *name, struct yaml_at at
     if (b->depth + value.height > YAML_DEPTH_MAX)
         return yaml_refuse(b, ERR_BAD_REQUEST, at, err, "exceeded max depth");
     if (f && f->merges) {
-        if (json_type(b->doc, value.node) == JSON_ARRAY) /* a list must be written out */
+        if (json_type(b->doc, value.node) == JSON_ARRAY) /* a list must be written explicitly */
             return yaml_refuse(b, ERR_BAD_REQUEST, at, err,
                                "map merge requires map or sequence of maps as the value");
         return yaml_complete(b, &value, err);

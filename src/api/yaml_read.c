@@ -1,7 +1,7 @@
-/* Reading: libyaml's events, handed to the builder one by one.
+/* Reads YAML: passes libyaml's events to the builder.
  *
- * libyaml is linear but for two things, both bounded here. Every token costs it a walk over the flow
- * collections that are open (`[[[[…`), and every %TAG directive one over those before it. */
+ * libyaml is linear except for two things, both of which are limited here: every token costs a walk over the
+ * open flow collections (`[[[[…`), and every %TAG directive one over the previous directives. */
 #include "api/yaml.h"
 
 #include <assert.h>
@@ -14,7 +14,7 @@
 #include "api/yaml_int.h"
 #include "base/cleanup.h"
 
-/* Open flow collections summed over all events: a fraction of a second. */
+/* Sum of open flow collections over all events: a fraction of a second. */
 #define YAML_FLOW_WORK_MAX 20000000
 #define YAML_TAG_DIRECTIVES_MAX 64
 
@@ -24,7 +24,7 @@
 struct yaml_reader {
     struct str text;
     yaml_parser_t parser;
-    bool json_first; /* the text may yet turn out to be JSON */
+    bool json_first; /* the text may be JSON */
     bool ended;
     bool failed;
     uint32_t flow_depth;
@@ -32,10 +32,10 @@ struct yaml_reader {
     struct yaml_builder builder;
 };
 
-/* What one event came to. */
+/* The result of one event. */
 enum yaml_step { YAML_STEP_INSIDE, YAML_STEP_DOCUMENT, YAML_STEP_END };
 
-/* JSON may start like this, and YAML too. */
+/* True if the text may be JSON or YAML. */
 static bool yaml_may_be_json(struct str text)
 {
     struct str t = str_trim(text);
@@ -43,7 +43,7 @@ static bool yaml_may_be_json(struct str text)
     return t.len && (t.s[0] == '{' || t.s[0] == '[');
 }
 
-/* Whoever starts like this means JSON, whatever comes of it. */
+/* True if the text is meant to be JSON, so that errors are reported as such. */
 static bool yaml_is_json_like(struct str text)
 {
     struct str t = str_trim(text);
@@ -52,8 +52,8 @@ static bool yaml_is_json_like(struct str text)
     return yaml_may_be_json(text) && inner.len && memchr("\"{}[]", inner.s[0], 5);
 }
 
-/* Counts what libyaml may take for a %TAG directive. They start a line, and a line may end in NEL, LS or PS;
- * in UTF-16 it may end in any byte, with zeros between the letters. */
+/* Counts possible %TAG directives. They start a line, and a line may end with NEL, LS or PS; in UTF-16 with
+ * any byte, and with zeros between the letters. */
 static bool yaml_has_many_directives(struct str text)
 {
     bool is_utf16 = memchr(text.s, '\0', text.len) != NULL;
@@ -104,7 +104,7 @@ static struct yaml_at yaml_at(yaml_mark_t mark)
     return (struct yaml_at){ (uint32_t)mark.line + 1, (uint32_t)mark.column + 1 };
 }
 
-/* Where the byte at an offset of the text stands. */
+/* The position of the byte at an offset of the text. */
 static struct yaml_at yaml_at_offset(struct str text, size_t offset)
 {
     struct yaml_at at = { 1, 1 };
@@ -117,7 +117,7 @@ static struct yaml_at yaml_at_offset(struct str text, size_t offset)
     return at;
 }
 
-/* Is there a tab among the blanks that this line begins with? */
+/* True if the line starts with white space that contains a tab. */
 static bool yaml_line_has_tab(struct str text, size_t line)
 {
     struct str rest = text, at = str_next(&rest, '\n');
@@ -186,7 +186,7 @@ static enum yaml_kind yaml_kind_of_tag(const char *tag)
     return YAML_KIND_STRING;
 }
 
-/* A tag that names a type is a promise about the text; any other tag makes it a string. */
+/* A tag with a type requires a matching text; any other tag makes it a string. */
 static int yaml_read_tagged(struct yaml_reader *r, const char *tag, struct str text, struct yaml_at at,
                             struct yaml_scalar *ret, struct error *err)
 {
@@ -288,12 +288,12 @@ static int yaml_step(struct yaml_reader *r, struct json *d, struct error *err)
     return step;
 }
 
-/* 1 with a document, 0 at the end of the stream. Documents without a value, or with null, are none. */
+/* 1 with a document, 0 at the end of the stream. Documents without a value, or with null, are skipped. */
 static int yaml_read_document(struct yaml_reader *r, struct json *d, struct yaml_doc *ret, struct error *err)
 {
     int step;
 
-    yaml_build_start(&r->builder, d); /* errors between documents name no field */
+    yaml_build_start(&r->builder, d); /* errors between documents have no field */
     do
         step = yaml_step(r, d, err);
     while (step == YAML_STEP_INSIDE ||
@@ -306,7 +306,7 @@ static int yaml_read_document(struct yaml_reader *r, struct json *d, struct yaml
     return 1;
 }
 
-/* The text as JSON, else as YAML. */
+/* Parses the text as JSON, else as YAML. */
 static int yaml_read_json_first(struct yaml_reader *r, struct json *d, struct yaml_doc *ret,
                                 struct error *err)
 {

@@ -1,11 +1,11 @@
 /* The scalar rules of kubectl's YAML: go-yaml v2 (gopkg.in/yaml.v2 2.4, today sigs.k8s.io/yaml/goyaml.v2 and
  * go.yaml.in/yaml/v2), checked against kubectl 1.32.
  *
- * Its words are those of YAML 1.1: y, Y, n and N alone are booleans too, in values and in keys. Its integers
- * are Go's: decimal, 0x, 0b, 0o and a leading 0 for octal, with underscores anywhere behind the first
- * character (but only between digits where a point is the first). What has the shape of a decimal fraction is
- * a float, unless no 64-bit float can hold it: `1e400` is a string. So are base-60 numbers (`12:30`),
- * hexadecimal numbers beyond 64 bits, and, here, numbers of more than 500 digits. */
+ * Words are those of YAML 1.1: y, Y, n and N are booleans too, in values and in keys. Integers are those of
+ * Go: decimal, 0x, 0b, 0o and a leading 0 for octal, with underscores anywhere after the first character (but
+ * only between digits if the first is a point). A decimal fraction is a float, unless it exceeds a 64-bit
+ * float: `1e400` is a string. So are base-60 numbers (`12:30`), hexadecimal numbers with more than 64 bits,
+ * and, here, numbers with more than 500 digits. */
 #include "api/yaml_int.h"
 
 #include <assert.h>
@@ -105,7 +105,7 @@ static bool yaml_resolve_word(struct str text, struct yaml_scalar *ret)
     return false;
 }
 
-/* The value of digits of one base. False when there is none, a foreign one, or too many for 64 bits. */
+/* The value of digits in one base. False if there are none, an invalid one, or too many for 64 bits. */
 static bool yaml_magnitude(struct str digits, unsigned base, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -127,7 +127,7 @@ static bool yaml_magnitude(struct str digits, unsigned base, uint64_t *ret)
     return true;
 }
 
-/* Takes the prefix that names the base from the front of unsigned digits. */
+/* Removes the prefix that names the base. */
 static unsigned yaml_take_base(struct str *digits)
 {
     unsigned base = 8, skip = 2;
@@ -154,10 +154,10 @@ static unsigned yaml_take_base(struct str *digits)
     return base;
 }
 
-/* The text comes without underscores. */
+/* The text has no underscores. */
 static bool yaml_resolve_int(struct str text, struct yaml_scalar *ret)
 {
-    /* go-yaml tries what follows "0b" once more by itself, and there a sign passes. */
+    /* go-yaml parses what follows "0b" separately, and accepts a sign there. */
     bool inner_sign = text.len > 2 && memcmp(text.s, "0b", 2) == 0 && yaml_is_sign(text.s[2]);
     size_t sign_at = inner_sign ? 2 : 0;
     bool has_sign = yaml_is_sign(text.s[sign_at]);
@@ -169,7 +169,7 @@ static bool yaml_resolve_int(struct str text, struct yaml_scalar *ret)
     if (!yaml_magnitude(digits, base, &magnitude) || magnitude > limit)
         return false;
     if (!magnitude && base != 10)
-        negative = false; /* a decimal -0 is JSON and stays as it is */
+        negative = false; /* a decimal -0 is JSON and is kept */
     ret->kind = YAML_KIND_INT;
     (void)snprintf(ret->number, sizeof ret->number, "%s%" PRIu64, negative ? "-" : "", magnitude);
     return true;
@@ -218,8 +218,8 @@ static bool yaml_split_float(struct str text, bool *negative, struct str *whole,
     return yaml_take_digits(&rest).len && !rest.len;
 }
 
-/* Spells the number as JSON does: no plus sign, one digit or more on both sides of the point, no zeros in
- * front. */
+/* Writes the number as JSON: no plus sign, at least one digit on both sides of the point, no leading zeros.
+ */
 static bool yaml_resolve_float(struct str text, struct yaml_scalar *ret)
 {
     struct str whole, fraction, exponent;
@@ -282,7 +282,7 @@ static bool yaml_is_timestamp(struct str text)
     return (!has_zone || yaml_take_zone(&rest)) && !rest.len;
 }
 
-/* The text without underscores; false when what is left is too long for a number. */
+/* Removes underscores; false if the rest is too long for a number. */
 static bool yaml_drop_underscores(struct str text, char plain[static JSON_NUMBER_BYTES_MAX], struct str *ret)
 {
     size_t len = 0;
@@ -330,7 +330,7 @@ void yaml_resolve(struct str text, struct yaml_scalar *ret)
     }
 }
 
-/* `[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?`: a number to other readers of YAML 1.1, hence quoted. */
+/* `[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?`: a number for other YAML 1.1 parsers, hence quoted. */
 static bool yaml_is_base60(struct str text)
 {
     struct str rest = text;
@@ -363,7 +363,7 @@ struct str yaml_excerpt(struct str text)
     size_t len = text.len < YAML_EXCERPT_BYTES_MAX ? text.len : YAML_EXCERPT_BYTES_MAX;
 
     while (len && len < text.len && ((unsigned char)text.s[len] & 0xC0) == 0x80)
-        len--; /* whole characters */
+        len--; /* complete characters */
     return (struct str){ text.s, len };
 }
 
@@ -382,7 +382,7 @@ void yaml_number_key(const struct yaml_scalar *s, char ret[static YAML_KEY_BYTES
         (void)snprintf(ret, YAML_KEY_BYTES_MAX, "%s", value < 0 ? "-.inf" : ".inf");
         return;
     }
-    do /* nine digits tell any two 32-bit floats apart */
+    do /* nine digits identify any 32-bit float */
         (void)snprintf(digits, sizeof digits, "%.*e", precision, (double)value);
     while (strtof(digits, NULL) != value && precision++ < 8);
     exponent = (int)strtol(strchr(digits, 'e') + 1, NULL, 10);

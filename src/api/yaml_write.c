@@ -1,6 +1,6 @@
-/* Writing: the tree's values as libyaml events. go-yaml's emitter is libyaml's in another language, so the
- * shape is kubectl's down to the folding at 80 columns; what is decided here is the style of strings. Deep
- * trees are walked through their links, without recursion. */
+/* Writes YAML: the tree's values as libyaml events. go-yaml's emitter is a port of libyaml, so that the
+ * format equals kubectl's, including folding at 80 columns; only the style of strings is decided here. Trees
+ * are walked through their links, without recursion. */
 #include "api/yaml.h"
 
 #include <limits.h>
@@ -22,8 +22,8 @@ static int yaml_write_bytes(void *ctx, unsigned char *bytes, size_t len)
     return !out->failed;
 }
 
-/* All of these return 1, or 0 when something failed: libyaml's way. The emitter takes the event, on failure
- * too. */
+/* All of these return 1, or 0 after a failure, like libyaml. The emitter takes over the event, even after a
+ * failure. */
 
 static int yaml_emit_scalar(yaml_emitter_t *e, struct str text, yaml_scalar_style_t style)
 {
@@ -35,8 +35,8 @@ static int yaml_emit_scalar(yaml_emitter_t *e, struct str text, yaml_scalar_styl
            yaml_emitter_emit(e, &event);
 }
 
-/* Several lines stand in a literal block, what would be read as something else in double quotes; the emitter
- * quotes what syntax forbids. */
+/* Several lines become a literal block, ambiguous strings are double-quoted; the emitter quotes what syntax
+ * requires. */
 static int yaml_emit_string(yaml_emitter_t *e, struct str text, bool is_key)
 {
     yaml_scalar_style_t style = YAML_PLAIN_SCALAR_STYLE;
@@ -44,7 +44,7 @@ static int yaml_emit_string(yaml_emitter_t *e, struct str text, bool is_key)
     if (memchr(text.s, '\n', text.len))
         style = YAML_LITERAL_SCALAR_STYLE;
     else if (yaml_is_ambiguous(text) ||
-             (is_key && str_is(text, "<<"))) /* kubectl leaves `<<` bare: it would merge */
+             (is_key && str_is(text, "<<"))) /* kubectl does not quote `<<`: it would merge */
         style = YAML_DOUBLE_QUOTED_SCALAR_STYLE;
     return yaml_emit_scalar(e, text, style);
 }
@@ -125,7 +125,7 @@ static int yaml_emit_document(yaml_emitter_t *e, const struct json *d, json_ref 
         !yaml_emitter_emit(e, &event) || !yaml_emit_tree(e, d, v) ||
         !yaml_document_end_event_initialize(&event, /* implicit= */ 1) || !yaml_emitter_emit(e, &event))
         return 0;
-    e->open_ended = 0; /* no "..." behind a block that keeps its last newlines */
+    e->open_ended = 0; /* no "..." after a block that keeps its last newlines */
     return yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(e, &event);
 }
 
@@ -142,7 +142,7 @@ int yaml_write(const struct json *d, json_ref v, struct buf *out, struct error *
     yaml_emitter_delete(&emitter);
     if (out->failed)
         return buf_check(out, "YAML text", err);
-    return ok ? 0 : error_no_memory(err); /* nothing else fails: the tree's texts are UTF-8 */
+    return ok ? 0 : error_no_memory(err); /* nothing else can fail: the tree's texts are UTF-8 */
 }
 
 /* --- Sorting --- */
@@ -152,7 +152,7 @@ static bool yaml_is_digit(struct str s)
     return s.len && s.s[0] >= '0' && s.s[0] <= '9';
 }
 
-/* Signs, digits, letters; whatever is not ASCII counts as a letter. */
+/* Signs, digits, letters; non-ASCII characters count as letters. */
 static int yaml_char_class(unsigned char c)
 {
     if (c >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
@@ -169,7 +169,7 @@ static struct str yaml_take_run(struct str *s)
     return run;
 }
 
-/* By value; of the same value the shorter first: 1, 01, 001, 2, 10. */
+/* By value; equal values by length: 1, 01, 001, 2, 10. */
 static int yaml_compare_runs(struct str a, struct str b)
 {
     struct str x = a, y = b;

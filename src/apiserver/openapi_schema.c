@@ -57,17 +57,17 @@ static const struct {
     /* Both forms are taken. Where a schema has no type, clients show its name: map[string]Quantity. */
     { FIELD_QUANTITY, PACKAGE_RESOURCE, "Quantity", NULL, "string",
       "An amount: a decimal number with an optional suffix, decimal (n u m k M G T P E), binary (Ki Mi Gi Ti "
-      "Pi Ei) or an exponent (1e3). \"0.5Gi\" and \"512Mi\" are the same amount; the shorter whole form is "
-      "what is kept.",
+      "Pi Ei) or an exponent (1e3). \"0.5Gi\" and \"512Mi\" are the same amount; the server stores the "
+      "shortest form with an integer.",
       .one_of = "[{\"type\":\"string\"},{\"type\":\"number\"}]" },
     { FIELD_TIME, PACKAGE_META, "Time", "date-time", "string", "A point in time, to the second (RFC 3339)." },
     { FIELD_MICRO_TIME, PACKAGE_META, "MicroTime", "date-time", "string",
       "A point in time, to the microsecond (RFC 3339)." },
     { FIELD_ANY, PACKAGE_META, "FieldsV1", NULL, "object",
-      "A set of fields as a tree: f:NAME is a field, k:KEYS an item of a list told apart by keys, v:VALUE an "
-      "item of a set, and a dot the thing itself." },
+      "A set of fields as a tree: f:NAME is a field, k:KEYS an item of a list with keys, v:VALUE an item of "
+      "a set, and a dot the element itself." },
     { FIELD_TYPE_COUNT, PACKAGE_META, "Patch", NULL, "object",
-      "Changes to an object, in the form that the content type of the request names." },
+      "Changes to an object, in the format of the request's content type." },
 };
 
 const char *openapi_package(const char *group, const char *version)

@@ -23,7 +23,7 @@
 #include "apiserver/read.h"
 #include "apiserver/reviews.h"
 #include "apiserver/route.h"
-#include "apiserver/slow_answer.h"
+#include "apiserver/sliced_answer.h"
 #include "apiserver/token.h"
 #include "apiserver/user.h"
 #include "apiserver/watch.h"
@@ -305,13 +305,14 @@ static void serve_why(struct call *c)
 {
     const char *path = c->route.path + strlen(WHY_PATH);
     bool all = str_is(params_get(&c->params, "all"), "true");
-    struct slow_answer *slow = NULL;
+    struct sliced_answer *answer = NULL;
     struct error err;
 
-    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &slow, &err) < 0)
+    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &answer, &err) <
+        0)
         call_fail(c, &err, NULL);
-    else if (slow)
-        slow_answer_take(c->server->slow_answers, c, slow);
+    else if (answer)
+        sliced_answer_take(c->server->sliced_answers, c, answer);
     else
         call_answer_json_reply(c, 200);
 }

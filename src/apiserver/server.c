@@ -10,7 +10,7 @@
 #include "apiserver/health.h"
 #include "apiserver/lists.h"
 #include "apiserver/openapi.h"
-#include "apiserver/slow_answer.h"
+#include "apiserver/sliced_answer.h"
 #include "apiserver/store_lookup.h"
 #include "apiserver/watch.h"
 #include "apiserver/web_guard.h"
@@ -72,8 +72,8 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     if (r == 0)
         r = lists_new(s, &s->lists, err);
     if (r == 0) {
-        s->slow_answers = slow_answers_new(s->loop);
-        r = s->slow_answers ? 0 : error_no_memory(err);
+        s->sliced_answers = sliced_answers_new(s->loop);
+        r = s->sliced_answers ? 0 : error_no_memory(err);
     }
     if (r == 0)
         r = discovery_new(o->address, &s->discovery, err);
@@ -93,7 +93,7 @@ struct apiserver *apiserver_free(struct apiserver *s)
         return NULL;
     s->duties = duties_free(s->duties);
     s->lists = lists_free(s->lists);
-    s->slow_answers = slow_answers_free(s->slow_answers);
+    s->sliced_answers = sliced_answers_free(s->sliced_answers);
     s->watches = watches_free(s->watches);
     s->openapi = openapi_free(s->openapi);
     s->discovery = discovery_free(s->discovery);
@@ -112,5 +112,5 @@ void apiserver_stop(struct apiserver *s)
     s->is_stopping = true;
     duties_stop(s->duties);
     watches_stop(s->watches);
-    slow_answers_stop(s->slow_answers);
+    sliced_answers_stop(s->sliced_answers);
 }

@@ -27,8 +27,8 @@ struct lists;
 struct metrics;
 struct openapi;
 struct store;
-struct slow_answer;
-struct slow_answers;
+struct sliced_answer;
+struct sliced_answers;
 struct watches;
 struct web_guard;
 
@@ -50,7 +50,7 @@ struct apiserver_options {
     void *stats_ctx;
     /* Makes the response of /why/PATH, as JSON; all: ?all=true. Writes it, or returns a response that is made
      * in slices. NULL: the path does not exist. */
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
                    struct error *err);
     void *explain_ctx;
     /* Writes the response of /status, as JSON; NULL: the path does not exist. */
@@ -71,7 +71,7 @@ struct apiserver {
     int64_t event_ttl_seconds;
     void (*write_stats)(void *ctx, struct buf *out);
     void *stats_ctx;
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
                    struct error *err);
     void *explain_ctx;
     void (*write_status)(void *ctx, struct buf *out);
@@ -85,7 +85,7 @@ struct apiserver {
     struct watches *watches;
     struct web_guard *guard;
     struct lists *lists;
-    struct slow_answers *slow_answers;
+    struct sliced_answers *sliced_answers;
     struct duties *duties;
     /* Scratch memory of the running handler: contents are lost at the return to the loop. */
     struct json doc;

@@ -19,15 +19,15 @@
 
 static const struct column node_columns[] = {
     COLUMN_NAME,
-    { "Status", "string", "Whether the node is ready and takes pods." },
-    { "Roles", "string", "What the node is for, by its labels." },
+    { "Status", "string", "Whether the node is ready and schedulable." },
+    { "Roles", "string", "The roles of the node, from its labels." },
     COLUMN_AGE,
     { "Version", "string", "Version of the node agent." },
     { "Internal-IP", "string", "The node's address in the cluster.", 1 },
-    { "External-IP", "string", "The node's address for the world outside.", 1 },
-    { "OS-Image", "string", "The operating system, as it calls itself.", 1 },
+    { "External-IP", "string", "The node's external address.", 1 },
+    { "OS-Image", "string", "The name of the operating system.", 1 },
     { "Kernel-Version", "string", "Version of the kernel, and the architecture.", 1 },
-    { "Container-Runtime", "string", "What runs the containers, and its version.", 1 },
+    { "Container-Runtime", "string", "The container runtime and its version.", 1 },
 };
 
 /* The last condition of the type counts. */
@@ -123,16 +123,16 @@ const struct table_kind node_table = { COLUMNS(node_columns), node_cells };
 
 /* The name is last and hidden: users do not look for an event by its name. */
 static const struct column event_columns[] = {
-    { "Last Seen", "string", "Time since it last happened." },
-    { "Type", "string", "Normal, or a warning." },
-    { "Reason", "string", "What happened, in a word." },
-    { "Object", "string", "What it happened to." },
-    { "Subobject", "string", "The part of the object that it happened to.", 1 },
-    { "Source", "string", "Who says so.", 1 },
-    { "Message", "string", "What happened, in a sentence." },
-    { "First Seen", "string", "Time since it first happened.", 1 },
-    { "Count", "string", "How often it happened.", 1 },
-    { "Name", "string", "Name of the event itself.", 1 },
+    { "Last Seen", "string", "Time since the event last occurred." },
+    { "Type", "string", "Normal or Warning." },
+    { "Reason", "string", "The reason, as one word." },
+    { "Object", "string", "The object that the event refers to." },
+    { "Subobject", "string", "The part of the object that the event refers to.", 1 },
+    { "Source", "string", "The component that reported the event.", 1 },
+    { "Message", "string", "The description of the event." },
+    { "First Seen", "string", "Time since the event first occurred.", 1 },
+    { "Count", "string", "How often the event occurred.", 1 },
+    { "Name", "string", "The name of the event.", 1 },
 };
 
 /* Times of an event: core events have two, events.k8s.io events have one, and a series the time of its last
@@ -217,7 +217,7 @@ const struct table_kind event_table = { COLUMNS(event_columns), event_cells };
 
 static const struct column namespace_columns[] = {
     COLUMN_NAME,
-    { "Status", "string", "Whether the namespace is in use or on its way out." },
+    { "Status", "string", "The phase of the namespace: Active or Terminating." },
     COLUMN_AGE,
 };
 
@@ -234,7 +234,7 @@ const struct table_kind namespace_table = { COLUMNS(namespace_columns), namespac
 
 static const struct column config_map_columns[] = {
     COLUMN_NAME,
-    { "Data", "string", "How many entries there are." },
+    { "Data", "string", "The number of entries." },
     COLUMN_AGE,
 };
 
@@ -249,8 +249,8 @@ const struct table_kind config_map_table = { COLUMNS(config_map_columns), config
 
 static const struct column secret_columns[] = {
     COLUMN_NAME,
-    { "Type", "string", "What the secret is for." },
-    { "Data", "string", "How many entries there are." },
+    { "Type", "string", "The type of the secret." },
+    { "Data", "string", "The number of entries." },
     COLUMN_AGE,
 };
 
@@ -280,7 +280,7 @@ const struct table_kind service_account_table = { COLUMNS(service_account_column
 
 static const struct column lease_columns[] = {
     COLUMN_NAME,
-    { "Holder", "string", "Who holds the lease." },
+    { "Holder", "string", "The holder of the lease." },
     COLUMN_AGE,
 };
 
@@ -297,12 +297,12 @@ const struct table_kind lease_table = { COLUMNS(lease_columns), lease_cells };
 
 static const struct column service_columns[] = {
     COLUMN_NAME,
-    { "Type", "string", "How the service is reached." },
+    { "Type", "string", "How the service is exposed." },
     { "Cluster-IP", "string", "The address of the service." },
-    { "External-IP", "string", "The address of the service outside of the cluster." },
+    { "External-IP", "string", "The external address of the service." },
     { "Port(s)", "string", "The ports of the service, with their protocols." },
     COLUMN_AGE,
-    { "Selector", "string", "The labels of the pods behind the service.", 1 },
+    { "Selector", "string", "The labels of the service's pods.", 1 },
 };
 
 /* "7443/TCP" */
@@ -334,7 +334,7 @@ const struct table_kind service_table = { COLUMNS(service_columns), service_cell
 
 static const struct column endpoints_columns[] = {
     COLUMN_NAME,
-    { "Endpoints", "string", "The addresses behind the service, with their ports." },
+    { "Endpoints", "string", "The addresses of the service, with their ports." },
     COLUMN_AGE,
 };
 
@@ -369,7 +369,7 @@ const struct table_kind endpoints_table = { COLUMNS(endpoints_columns), endpoint
 
 static const struct column endpoint_slice_columns[] = {
     COLUMN_NAME,
-    { "AddressType", "string", "Which kind of addresses the slice has: IPv4, IPv6 or FQDN." },
+    { "AddressType", "string", "The type of the addresses: IPv4, IPv6 or FQDN." },
     { "Ports", "string", "The ports of the endpoints." },
     { "Endpoints", "string", "The addresses of the endpoints." },
     COLUMN_AGE,

@@ -10,11 +10,11 @@
 static const struct column csi_driver_columns[] = {
     COLUMN_NAME,
     { "AttachRequired", "boolean", "Whether volumes are attached before they are mounted." },
-    { "PodInfoOnMount", "boolean", "Whether the driver is told for which pod it mounts." },
-    { "StorageCapacity", "boolean", "Whether the scheduler heeds the capacity that the driver tells." },
-    { "TokenRequests", "string", "Audiences of the service account tokens that the driver gets." },
-    { "RequiresRepublish", "boolean", "Whether mounts are published again from time to time." },
-    { "Modes", "string", "Life cycles that the driver's volumes may have." },
+    { "PodInfoOnMount", "boolean", "Whether mount calls contain information about the pod." },
+    { "StorageCapacity", "boolean", "Whether the scheduler uses the capacity that the driver publishes." },
+    { "TokenRequests", "string", "Audiences of the service account tokens that are passed to the driver." },
+    { "RequiresRepublish", "boolean", "Whether mount calls are repeated periodically." },
+    { "Modes", "string", "Supported lifecycle modes of volumes." },
     COLUMN_AGE,
 };
 
@@ -60,7 +60,7 @@ const struct table_kind csi_driver_table = { COLUMNS(csi_driver_columns), csi_dr
 
 static const struct column csi_node_columns[] = {
     COLUMN_NAME,
-    { "Drivers", "integer", "How many drivers have registered on the node." },
+    { "Drivers", "integer", "The number of drivers that are registered on the node." },
     COLUMN_AGE,
 };
 
@@ -93,13 +93,13 @@ const struct table_kind csi_capacity_table = { COLUMNS(csi_capacity_columns), cs
 
 static const struct column snapshot_columns[] = {
     COLUMN_NAME,
-    { "ReadyToUse", "boolean", "Whether a volume can be made from the snapshot." },
-    { "SourcePVC", "string", "The claim that the snapshot is taken of." },
-    { "SourceSnapshotContent", "string", "The content that was there before, for an imported snapshot." },
-    { "RestoreSize", "string", "The least that a volume made from the snapshot must hold." },
-    { "SnapshotClass", "string", "The class that the snapshot asks for." },
+    { "ReadyToUse", "boolean", "Whether a volume can be created from the snapshot." },
+    { "SourcePVC", "string", "The claim whose volume is the source of the snapshot." },
+    { "SourceSnapshotContent", "string", "The existing content, for an imported snapshot." },
+    { "RestoreSize", "string", "The minimum size of a volume that is created from the snapshot." },
+    { "SnapshotClass", "string", "The requested class of the snapshot." },
     { "SnapshotContent", "string", "The content that the snapshot is bound to." },
-    { "CreationTime", "date", "Time since the storage took the snapshot." },
+    { "CreationTime", "date", "Time since the storage system created the snapshot." },
     COLUMN_DATE_AGE,
 };
 
@@ -143,13 +143,13 @@ const struct table_kind snapshot_table = { COLUMNS(snapshot_columns), snapshot_c
 
 static const struct column snapshot_content_columns[] = {
     COLUMN_NAME,
-    { "ReadyToUse", "boolean", "Whether a volume can be made from the snapshot." },
+    { "ReadyToUse", "boolean", "Whether a volume can be created from the snapshot." },
     { "RestoreSize", "integer", "The size of the snapshot in bytes." },
-    { "DeletionPolicy", "string", "What becomes of the content when its snapshot is gone." },
-    { "Driver", "string", "The driver that took the snapshot." },
-    { "VolumeSnapshotClass", "string", "The class that the snapshot was taken by." },
-    { "VolumeSnapshot", "string", "Name of the snapshot that the content is bound to." },
-    { "VolumeSnapshotNamespace", "string", "Namespace of the snapshot that the content is bound to." },
+    { "DeletionPolicy", "string", "What happens to the content when its snapshot is deleted." },
+    { "Driver", "string", "The driver of the snapshot." },
+    { "VolumeSnapshotClass", "string", "The class of the snapshot." },
+    { "VolumeSnapshot", "string", "The name of the snapshot that the content is bound to." },
+    { "VolumeSnapshotNamespace", "string", "The namespace of the snapshot that the content is bound to." },
     COLUMN_DATE_AGE,
 };
 
@@ -181,8 +181,9 @@ const struct table_kind snapshot_content_table = { COLUMNS(snapshot_content_colu
 
 static const struct column snapshot_class_columns[] = {
     COLUMN_NAME,
-    { "Driver", "string", "The driver that takes the snapshots of this class." },
-    { "DeletionPolicy", "string", "What becomes of contents of this class when their snapshots are gone." },
+    { "Driver", "string", "The driver that creates snapshots of this class." },
+    { "DeletionPolicy", "string",
+      "What happens to contents of this class when their snapshots are deleted." },
     COLUMN_DATE_AGE,
 };
 

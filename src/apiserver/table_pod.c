@@ -16,14 +16,14 @@
 
 static const struct column pod_columns[] = {
     COLUMN_NAME,
-    { "Ready", "string", "How many of the pod's containers are ready." },
-    { "Status", "string", "How far the pod has come, or what keeps it." },
-    { "Restarts", "string", "How often containers were started again, and when last." },
+    { "Ready", "string", "The number of ready containers of the pod." },
+    { "Status", "string", "The state of the pod, or the reason why it is not running." },
+    { "Restarts", "string", "The number of restarts of the containers, and the time since the last one." },
     COLUMN_AGE,
     { "IP", "string", "The pod's address.", 1 },
     { "Node", "string", "The node that the pod runs on.", 1 },
-    { "Nominated Node", "string", "The node where room is being made for the pod.", 1 },
-    { "Readiness Gates", "string", "How many of the pod's further conditions of readiness hold.", 1 },
+    { "Nominated Node", "string", "The node on which other pods are preempted for this pod.", 1 },
+    { "Readiness Gates", "string", "The number of the pod's readiness gates whose condition is true.", 1 },
 };
 
 /* The word of the status column, in pieces: most are reasons from other components. */

@@ -26,16 +26,16 @@ static void cell_phase(struct cells *c, const struct object *o, const char *phas
 
 static const struct column volume_columns[] = {
     COLUMN_NAME,
-    { "Capacity", "string", "How much the volume holds." },
-    { "Access Modes", "string", "The ways in which the volume may be mounted." },
-    { "Reclaim Policy", "string", "What becomes of the volume when its claim is gone." },
-    { "Status", "string", "How far the volume is on its way: available, bound, released." },
-    { "Claim", "string", "The claim that the volume is bound to or kept for." },
-    { "StorageClass", "string", "The class that the volume belongs to." },
-    { "VolumeAttributesClass", "string", "The class of attributes that the volume has." },
-    { "Reason", "string", "Why the volume is in its status, in a word." },
+    { "Capacity", "string", "The size of the volume." },
+    { "Access Modes", "string", "The access modes of the volume." },
+    { "Reclaim Policy", "string", "What happens to the volume when its claim is deleted." },
+    { "Status", "string", "The phase of the volume, such as Available, Bound or Released." },
+    { "Claim", "string", "The claim that the volume is bound to or reserved for." },
+    { "StorageClass", "string", "The class of the volume." },
+    { "VolumeAttributesClass", "string", "The VolumeAttributesClass of the volume." },
+    { "Reason", "string", "The reason for the phase, as one word." },
     COLUMN_AGE,
-    { "VolumeMode", "string", "Whether the volume is a file system or a block device.", 1 },
+    { "VolumeMode", "string", "Whether the volume is a file system or a raw block device.", 1 },
 };
 
 static void cell_claim(struct cells *c, const struct claim_ref *claim)
@@ -73,14 +73,14 @@ const struct table_kind volume_table = { COLUMNS(volume_columns), volume_cells }
 
 static const struct column claim_columns[] = {
     COLUMN_NAME,
-    { "Status", "string", "How far the claim is on its way: pending, bound, lost." },
+    { "Status", "string", "The phase of the claim: Pending, Bound or Lost." },
     { "Volume", "string", "The volume that the claim is bound to." },
-    { "Capacity", "string", "How much the claim's volume holds." },
-    { "Access Modes", "string", "The ways in which the claim's volume may be mounted." },
-    { "StorageClass", "string", "The class that the claim asks for." },
-    { "VolumeAttributesClass", "string", "The class of attributes that the claim asks for." },
+    { "Capacity", "string", "The size of the claim's volume." },
+    { "Access Modes", "string", "The access modes of the claim's volume." },
+    { "StorageClass", "string", "The requested class." },
+    { "VolumeAttributesClass", "string", "The requested VolumeAttributesClass." },
     COLUMN_AGE,
-    { "VolumeMode", "string", "Whether the claim is for a file system or a block device.", 1 },
+    { "VolumeMode", "string", "Whether the claim requests a file system or a raw block device.", 1 },
 };
 
 /* The capacity and modes of a claim are shown once it names a volume; a missing capacity is 0 then. */
@@ -109,10 +109,11 @@ const struct table_kind claim_table = { COLUMNS(claim_columns), claim_cells };
 
 static const struct column class_columns[] = {
     COLUMN_NAME,
-    { "Provisioner", "string", "Who makes the volumes of this class." },
-    { "ReclaimPolicy", "string", "What becomes of the class's volumes when their claims are gone." },
-    { "VolumeBindingMode", "string", "Whether claims are bound at once or when a pod first needs them." },
-    { "AllowVolumeExpansion", "string", "Whether volumes of this class may grow." },
+    { "Provisioner", "string", "The provisioner of the class." },
+    { "ReclaimPolicy", "string", "What happens to volumes of the class when their claims are deleted." },
+    { "VolumeBindingMode", "string",
+      "Whether claims are bound immediately or when the first pod uses them." },
+    { "AllowVolumeExpansion", "string", "Whether volumes of the class can be expanded." },
     COLUMN_AGE,
 };
 
@@ -136,7 +137,7 @@ const struct table_kind class_table = { COLUMNS(class_columns), class_cells };
 
 static const struct column attributes_class_columns[] = {
     COLUMN_NAME,
-    { "DriverName", "string", "The driver that knows these attributes." },
+    { "DriverName", "string", "The driver of the attributes." },
     COLUMN_AGE,
 };
 
@@ -154,10 +155,10 @@ const struct table_kind attributes_class_table = { COLUMNS(attributes_class_colu
 
 static const struct column attachment_columns[] = {
     COLUMN_NAME,
-    { "Attacher", "string", "The driver that attaches." },
-    { "PV", "string", "The volume to be attached." },
-    { "Node", "string", "The node to attach it to." },
-    { "Attached", "boolean", "Whether it is attached." },
+    { "Attacher", "string", "The driver that attaches the volume." },
+    { "PV", "string", "The volume." },
+    { "Node", "string", "The node." },
+    { "Attached", "boolean", "Whether the volume is attached." },
     COLUMN_AGE,
 };
 

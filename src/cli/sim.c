@@ -35,7 +35,7 @@ struct settings {
     const char *faults;
     const char *scenario;
     const char *without_faults;
-    const char *without_acts;
+    const char *without_actions;
     const char *shrink;
     bool is_traced;
     bool is_verbose;
@@ -50,7 +50,7 @@ static const struct flag sim_flags[] = {
     FLAG(struct settings, scenario, "scenario", "NAME", "run one scenario; default: all of them in turn"),
     FLAG(struct settings, without_faults, "without-faults", "NUMBERS",
          "omit faults by their numbers in the trace: 3,17-25,40-"),
-    FLAG(struct settings, without_acts, "without-acts", "NUMBERS",
+    FLAG(struct settings, without_actions, "without-acts", "NUMBERS",
          "omit user actions by their numbers in the trace"),
     FLAG(struct settings, shrink, "shrink", "RUNS",
          "additional runs to find a shorter failing run; default 600, 0 for none"),
@@ -74,13 +74,13 @@ struct runs {
     uint64_t digests[SCENARIOS_MAX];
     struct reach reach;
     bool has_differed; /* two runs of one seed differed */
-    struct sim_box box;
+    struct shared_run run;
 };
 
 struct sim_verb {
     struct runs *runs;
     struct numbers without_faults;
-    struct numbers without_acts;
+    struct numbers without_actions;
     uint64_t shrink_runs;
     bool is_verbose;
 };
@@ -136,7 +136,8 @@ static int check_settings(const struct settings *s, struct sim_verb *c)
         set_number("shrink", s->shrink, 0, UINT32_MAX, &c->shrink_runs) != CLI_OK ||
         set_numbers("without-faults", s->without_faults, &c->without_faults, &runs->options.without_faults) !=
             CLI_OK ||
-        set_numbers("without-acts", s->without_acts, &c->without_acts, &runs->options.without_acts) != CLI_OK)
+        set_numbers("without-acts", s->without_actions, &c->without_actions,
+                    &runs->options.without_actions) != CLI_OK)
         return CLI_USAGE;
     if (faults_parse(str_of(runs->faults), &runs->options.faults, &err) < 0)
         return cli_fail_usage("sim: --faults: %s", err.msg);
@@ -175,9 +176,9 @@ static void print_command(const char *title, const struct sim_options *o)
         buf_add_cstr(&line, " --without-faults ");
         numbers_format(o->without_faults, &line);
     }
-    if (o->without_acts && o->without_acts->ranges.count > 0) {
+    if (o->without_actions && o->without_actions->ranges.count > 0) {
         buf_add_cstr(&line, " --without-acts ");
-        numbers_format(o->without_acts, &line);
+        numbers_format(o->without_actions, &line);
     }
     (void)printf("%s: berth sim %s --trace\n", title, buf_cstr(&line));
 }
@@ -193,10 +194,10 @@ static int print_failure(const struct sim_options *o, const struct sim_report *r
 
 static void print_shrunk(const struct sim_report *from, const struct shrunk *to)
 {
-    (void)printf("shrunk: %u faults of %u, %" PRIu32 " acts of %" PRIu32 ", %" PRIu64 " lines of %" PRIu64
+    (void)printf("shrunk: %u faults of %u, %" PRIu32 " actions of %" PRIu32 ", %" PRIu64 " lines of %" PRIu64
                  ", after %u runs\n",
-                 to->report.faults_made, from->faults_made, to->report.counts.acts_done,
-                 from->counts.acts_done, to->report.lines, from->lines, to->runs);
+                 to->report.faults_made, from->faults_made, to->report.counts.actions_done,
+                 from->counts.actions_done, to->report.lines, from->lines, to->runs);
 }
 
 static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
@@ -207,7 +208,7 @@ static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
     struct error err;
     int status;
 
-    if (shrink(&c->runs->box, o, failed, &limits, &to, &err) < 0) {
+    if (shrink_run(&c->runs->run, o, failed, &limits, &to, &err) < 0) {
         status = cli_fail("sim: seed %" PRIu64 " of %s: %s, and cannot be shrunk: %s", o->seed,
                           o->scenario->name, failed->message, err.msg);
     } else {
@@ -222,11 +223,11 @@ static int report_shrunk(const struct sim_verb *c, const struct sim_options *o,
 
 static int report_failing_seed(const struct sim_verb *c)
 {
-    struct sim_options o = c->runs->box.options;
-    struct sim_report failed = c->runs->box.report;
+    struct sim_options o = c->runs->run.options;
+    struct sim_report failed = c->runs->run.report;
     int status;
 
-    if (c->shrink_runs > 0 && !o.is_traced && !o.without_faults && !o.without_acts) {
+    if (c->shrink_runs > 0 && !o.is_traced && !o.without_faults && !o.without_actions) {
         status = report_shrunk(c, &o, &failed);
     } else {
         status = print_failure(&o, &failed);
@@ -240,7 +241,7 @@ static int report_failing_seed(const struct sim_verb *c)
 
 static void count_run(struct runs *runs, size_t scenario)
 {
-    const struct sim_report *r = &runs->box.report;
+    const struct sim_report *r = &runs->run.report;
     uint64_t *digest = &runs->digests[scenario];
 
     runs->steps += r->step;
@@ -259,13 +260,13 @@ static bool run_one(struct runs *runs, size_t scenario, uint64_t seed)
 
     o.scenario = sim_scenarios[scenario];
     o.seed = seed;
-    sim_box_run(&runs->box, &o);
+    shared_run_execute(&runs->run, &o);
     count_run(runs, scenario);
-    if (runs->box.report.has_failed || seed % REPEAT_EVERY != 0 || o.is_traced)
-        return !runs->box.report.has_failed;
-    digest = runs->box.report.digest;
-    sim_box_run(&runs->box, &o);
-    runs->has_differed = runs->box.report.digest != digest;
+    if (runs->run.report.has_failed || seed % REPEAT_EVERY != 0 || o.is_traced)
+        return !runs->run.report.has_failed;
+    digest = runs->run.report.digest;
+    shared_run_execute(&runs->run, &o);
+    runs->has_differed = runs->run.report.digest != digest;
     return !runs->has_differed;
 }
 
@@ -329,12 +330,12 @@ static int run_all(struct sim_verb *c)
         return cli_fail("sim: %s", err.msg);
     if (io_stderr_is_terminal())
         (void)fputc('\n', stderr); /* after the progress */
-    sim_box_close(&runs->box, &end);
-    if (runs->box.report.has_failed)
+    shared_run_finish(&runs->run, &end);
+    if (runs->run.report.has_failed)
         return report_failing_seed(c);
     if (runs->has_differed)
-        return cli_fail("sim: seed %" PRIu64 " of %s: two runs differ", runs->box.options.seed,
-                        runs->box.options.scenario->name);
+        return cli_fail("sim: seed %" PRIu64 " of %s: two runs differ", runs->run.options.seed,
+                        runs->run.options.scenario->name);
     if (end.status != 0) /* the child has printed the reason */
         return cli_fail("sim: the child process exited with status %d, signal %d", end.status, end.signal);
     (void)printf("%" PRIu64 " seeds, %" PRIu64 " steps, %" PRIu64 " faults, %" PRIu64
@@ -361,7 +362,7 @@ static int sim_verb_run(const struct cli_verb *verb, int argc, char **argv)
     if (status == CLI_OK)
         status = run_all(&c);
     numbers_done(&c.without_faults);
-    numbers_done(&c.without_acts);
+    numbers_done(&c.without_actions);
     isolate_free(c.runs, sizeof *c.runs);
     return status;
 }

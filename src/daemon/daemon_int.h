@@ -121,7 +121,7 @@ void remote_describe(const struct remote *c, char *ret, size_t ret_bytes);
 
 /* Responses of the servers; ctx is the daemon. */
 void report_write_stats(void *ctx, struct buf *out);
-int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
                    struct error *err);
 void report_write_status(void *ctx, struct buf *out);
 

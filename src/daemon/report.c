@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "api/json_out.h"
-#include "apiserver/slow_answer.h"
+#include "apiserver/sliced_answer.h"
 #include "base/log.h"
 #include "daemon/server_status.h"
 #include "http/http.h"
@@ -34,13 +34,13 @@ void report_write_stats(void *ctx, struct buf *out)
 
 /* An explanation that a client waits for. */
 struct why_answer {
-    struct slow_answer answer;
+    struct sliced_answer answer;
     const struct daemon *daemon;
     const struct components *components; /* the components that it reads */
     struct explanation *explanation;
 };
 
-static int why_answer_step(struct slow_answer *a, struct buf *out, struct error *err)
+static int why_answer_step(struct sliced_answer *a, struct buf *out, struct error *err)
 {
     const struct why_answer *why = CONTAINER_OF(a, struct why_answer, answer);
 
@@ -49,7 +49,7 @@ static int why_answer_step(struct slow_answer *a, struct buf *out, struct error 
     return explanation_step(why->explanation, EXPLANATION_SLICE_LOOKS, out, err);
 }
 
-static void why_answer_free(struct slow_answer *a)
+static void why_answer_free(struct sliced_answer *a)
 {
     struct why_answer *why = CONTAINER_OF(a, struct why_answer, answer);
 
@@ -57,7 +57,7 @@ static void why_answer_free(struct slow_answer *a)
     free(why);
 }
 
-int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+int report_explain(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
                    struct error *err)
 {
     _cleanup_(explanation_free_p) struct explanation *explanation = NULL;

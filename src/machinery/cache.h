@@ -50,7 +50,7 @@ void cache_done(struct cache *c);
 /* Only while the cache is empty. ERR_EXISTS if the name is taken, ERR_TOO_LARGE for too many indexes. */
 int cache_add_index(struct cache *c, const struct informer_index *type, struct error *err);
 
-/* False for what has no place here: no name, a '/' where none can be, a key beyond measure. */
+/* False for an object without a name, with a '/' in its name or namespace, or with a key that is too long. */
 bool cache_can_hold(const struct object *o);
 
 /* Stores o in place of the object with the same key; takes a reference. Only for objects that

@@ -60,7 +60,7 @@ void controller_finish_after(struct controller *c, struct str key, uint64_t dela
 void controller_wake(struct controller *c);
 
 /* A request about this object is in flight. */
-bool controller_is_asking(const struct controller *c, const struct object *about);
+bool controller_has_request(const struct controller *c, const struct object *about);
 /* NULL if its keys and the syncs in progress are consistent, else what is wrong. For the simulator. */
 const char *controller_check(const struct controller *c);
 
@@ -83,7 +83,7 @@ struct sync {
 
 struct sync_request;
 /* Called with the result, after the sync has recorded it. May start further requests of the sync. */
-typedef void sync_then_fn(const struct sync_request *x, enum api_outcome outcome,
+typedef void sync_then_fn(const struct sync_request *request, enum api_outcome outcome,
                           const struct client_answer *a);
 
 struct sync_request {

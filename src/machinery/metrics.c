@@ -253,10 +253,10 @@ static bool families_agree(const struct metric_desc *a, const struct metric_desc
 int metrics_share_family(struct metrics *m, const struct metric_desc *desc, struct metric_family **ret,
                          struct error *err)
 {
-    bool is_there;
-    size_t at = family_index(m, desc->name, &is_there);
+    bool is_registered;
+    size_t at = family_index(m, desc->name, &is_registered);
 
-    if (!is_there)
+    if (!is_registered)
         return metrics_add_family(m, desc, ret, err);
     assert(families_agree(&m->families.items[at]->desc, desc));
     *ret = m->families.items[at];

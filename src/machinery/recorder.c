@@ -80,7 +80,7 @@ static int check_bufs(const struct recorder *r, struct error *err)
     return result;
 }
 
-/* Logged here, because no caller is told. */
+/* Logged here, because the caller gets no error. */
 static void drop_event(struct recorder *r, const char *name, const struct error *err)
 {
     event_sender_count(&r->sender, EVENT_FAILED);
@@ -89,9 +89,9 @@ static void drop_event(struct recorder *r, const char *name, const struct error 
 
 /* --- Names --- */
 
-/* Two events of the same moment must not have the same name, even in virtual time, where time stands still
- * for long. Within a recorder each name uses a different nanosecond; between recorders an offset below one
- * millisecond differs. */
+/* Two events of the same moment must not have the same name, even in virtual time, where the clock does not
+ * advance for long. Within a recorder each name uses a different nanosecond; between recorders an offset
+ * below one millisecond differs. */
 static int64_t next_name_ns(struct recorder *r)
 {
     int64_t ns = clock_real_ns(r->clock) + r->names_offset_ns;

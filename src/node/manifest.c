@@ -160,7 +160,7 @@ static bool is_file(const char *dir, const char *name)
            kind == FILE_REGULAR;
 }
 
-static void refuse_twins(struct pod_manifest *all, size_t count)
+static void refuse_duplicates(struct pod_manifest *all, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; k < i && all[i].r == 0; k++)
@@ -194,7 +194,7 @@ int manifest_read_dir(struct arena *a, const char *dir, const char *node_name, s
     r = arena_check(a, err);
     if (r < 0)
         return r;
-    refuse_twins(all, count);
+    refuse_duplicates(all, count);
     *ret = all;
     *ret_count = count;
     return 0;

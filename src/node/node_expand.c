@@ -183,6 +183,16 @@ static enum api_decision decide_done(void *ctx, const struct object *now, struct
     return api_decision_of(resize_write_done(c, &run->plan.to, body, err));
 }
 
+/* During the call another node may have expanded the volume, or the controller may have begun with another
+ * size: then the failure says nothing about the claim. */
+static bool is_still_meant(const struct expand_run *run, const struct claim *c)
+{
+    if (run->plan.what == GROWTH_HERE_TOO)
+        return c->resize == RESIZE_NONE;
+    return (c->resize == RESIZE_NODE_PENDING || c->resize == RESIZE_NODE_IN_PROGRESS) &&
+           (!c->has_allocated || quantity_cmp(&c->allocated, &run->plan.to) == 0);
+}
+
 static enum api_decision decide_failed(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
@@ -191,7 +201,7 @@ static enum api_decision decide_failed(void *ctx, const struct object *now, stru
     struct merge_patch p;
     struct error words = run->failure;
 
-    if (!is_our_claim(run, now))
+    if (!is_our_claim(run, now) || !is_still_meant(run, c))
         return API_AS_IT_IS;
     (void)error_set(&words, words.code, "failed to expand pvc with %s", (const char *)run->failure.msg);
     merge_patch_begin(&p, body, now);

@@ -1,7 +1,7 @@
 /* Removes pod directories. The mount table is checked before anything is removed, so that a directory with a
  * mount stays untouched. Everything is then accessed by descriptor from pods/ on, without following symbolic
  * links and without crossing mounts. Volume directories are removed by rmdir only, since a file in one may be
- * user data; the rest belongs to the agent and is removed recursively. */
+ * user data; the rest, and temporary files beside a CSI volume, belong to the agent and are removed. */
 #include "node/pod_dir.h"
 
 #include <errno.h>
@@ -115,6 +115,18 @@ static int fail_rmdir(const struct removal *m, const char *dir, const char *name
     return error_set_errno(err, errnum, "failed to rmdir() volume at path %s/%s/%s", m->path, dir, name);
 }
 
+/* The agent may have been killed while it wrote the data file of a CSI volume. */
+static void discard_temporaries(struct removal *m, int volume)
+{
+    struct error ignored; /* the removal of the directory reports what is left */
+    struct texts names = { 0 };
+
+    (void)host_list_below(volume, ".", HOST_LIST_OTHERS, &m->arena, ENTRIES_MAX, &names, &ignored);
+    for (uint32_t i = 0; i < names.count; i++)
+        if (str_has_prefix(str_of(names.items[i]), IO_TMP_PREFIX))
+            (void)host_remove_at(volume, names.items[i], m->path, m->env->stop, &ignored);
+}
+
 /* The volumes of one plugin. A CSI volume has one more directory level. */
 static int remove_volumes_of(struct removal *m, const char *plugin, struct error *err)
 {
@@ -133,6 +145,8 @@ static int remove_volumes_of(struct removal *m, const char *plugin, struct error
     for (uint32_t i = 0; i < names.count; i++) {
         if (strcmp(plugin, CSI_DIR) == 0) {
             _cleanup_(fd_closep) int volume = host_open_dir(fd, names.items[i], 0);
+            if (volume >= 0)
+                discard_temporaries(m, volume);
             r = volume < 0 ? 0 : host_remove_empty_at(volume, "mount");
         }
         if (r == 0)

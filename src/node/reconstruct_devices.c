@@ -6,7 +6,8 @@
  *   plugins/kubernetes.io/csi/DRIVER/SHA256/globalmount     staged by a CSI driver, with a data file
  *   plugins/VENDOR~NAME/volumeDevices/VOLUME/POD            a raw device, bound for a pod
  *   plugins/kubernetes.io/csi/volumeDevices/VOLUME/dev/POD  the same of a CSI driver,
- *   plugins/kubernetes.io/csi/volumeDevices/publish/VOLUME/POD    and published by it for a pod
+ *   plugins/kubernetes.io/csi/volumeDevices/publish/VOLUME/POD    and published by it for a pod,
+ *   plugins/kubernetes.io/csi/volumeDevices/VOLUME/pods/POD       which it was asked for
  *
  * A device is found without a pod; a bind mount for a pod is a volume of that pod, unless its link was found
  * before. Other mounts are found by the mount table (mount_check.h). */
@@ -101,21 +102,35 @@ static bool has_name(struct texts names, const char *name)
     return false;
 }
 
-/* Adds a volume of each pod that has an entry in dir, below plugins/, and none in `others`; returns the
- * entries. known: this number of volumes at the start of the list is sorted; they are those of the pod
- * directories. */
-static struct texts scan_device_maps(struct reconstruct_scan *s, int plugins, const char *dir,
-                                     struct restored_volume v, size_t known, struct texts others)
+/* True if one of the volumes from this position on is the pod's. */
+static bool has_pod(const struct reconstruct_scan *s, size_t from, const char *pod_uid)
 {
-    struct texts pods = list_dir(s, plugins, dir, HOST_LIST_ALL);
+    for (size_t i = from; i < s->volumes.count; i++)
+        if (strcmp(s->volumes.items[i].pod_uid, pod_uid) == 0)
+            return true;
+    return false;
+}
 
-    for (uint32_t i = 0; i < pods.count; i++) {
-        v.pod_uid = pods.items[i];
-        if (!has_name(others, v.pod_uid) &&
-            (!known || !bsearch(&v, s->volumes.items, known, sizeof v, compare_by_name)))
-            add_device(s, &v);
+/* Adds a volume of each pod that has an entry in one of the directories, below plugins/, and returns how many
+ * entries there are. known: this number of volumes at the start of the list is sorted; they are those of the
+ * pod directories. */
+static size_t scan_device_maps(struct reconstruct_scan *s, int plugins, const char *const *dirs,
+                               size_t dirs_count, struct restored_volume v, size_t known)
+{
+    size_t count = 0, before = s->volumes.count;
+
+    for (size_t d = 0; d < dirs_count; d++) {
+        struct texts pods = list_dir(s, plugins, dirs[d], HOST_LIST_ALL);
+
+        count += pods.count;
+        for (uint32_t i = 0; i < pods.count; i++) {
+            v.pod_uid = pods.items[i];
+            if (!has_pod(s, before, v.pod_uid) &&
+                (!known || !bsearch(&v, s->volumes.items, known, sizeof v, compare_by_name)))
+                add_device(s, &v);
+        }
     }
-    return pods;
+    return count;
 }
 
 /* A device without a pod. dir: its global directory, below plugins/. */
@@ -132,7 +147,7 @@ static void scan_block_device(struct reconstruct_scan *s, int plugins, const cha
 {
     const char *path = arena_printf(&s->arena, "%s/volumeDevices/%s", dir, v.name);
 
-    if (path && scan_device_maps(s, plugins, path, v, known, (struct texts){ 0 }).count == 0)
+    if (path && scan_device_maps(s, plugins, &path, 1, v, known) == 0)
         add_unused_block(s, path, v);
 }
 
@@ -184,7 +199,8 @@ static void scan_csi(struct reconstruct_scan *s, int plugins)
             scan_csi_driver(s, plugins, drivers.items[i]);
 }
 
-/* The bind mounts of the agent, then volumes that the driver has published without a bind mount or link. */
+/* The bind mounts of the agent, then volumes that the driver has published without a bind mount or link, or
+ * was asked to. */
 static void scan_csi_block_devices(struct reconstruct_scan *s, int plugins, size_t known)
 {
     const char *blocks = CSI_DIR "/" CSI_BLOCKS;
@@ -194,13 +210,14 @@ static void scan_csi_block_devices(struct reconstruct_scan *s, int plugins, size
     for (uint32_t i = 0; i < names.count; i++) {
         const char *binds = arena_printf(&s->arena, "%s/%s/dev", blocks, names.items[i]);
         const char *published = arena_printf(&s->arena, "%s/publish/%s", blocks, names.items[i]);
-        struct texts bound;
+        const char *noted = arena_printf(&s->arena, "%s/%s/pods", blocks, names.items[i]);
+        const char *dirs[] = { binds, published, noted };
 
         v.name = names.items[i];
-        if (strcmp(v.name, "staging") == 0 || strcmp(v.name, "publish") == 0 || !binds || !published)
+        if (strcmp(v.name, "staging") == 0 || strcmp(v.name, "publish") == 0 || !binds || !published ||
+            !noted)
             continue;
-        bound = scan_device_maps(s, plugins, binds, v, known, (struct texts){ 0 });
-        if (scan_device_maps(s, plugins, published, v, known, bound).count + bound.count == 0)
+        if (scan_device_maps(s, plugins, dirs, ARRAY_LEN(dirs), v, known) == 0)
             add_unused_block(s, binds, v);
     }
 }

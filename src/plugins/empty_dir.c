@@ -117,10 +117,10 @@ static int make_tmpfs(const struct volume_env *env, const struct set_up_request 
     char size[OPTION_BYTES];
     const char *options[2];
     struct mount_plan plan = { .source = "tmpfs", .target = e->path, .type = "tmpfs" };
-    bool is_there;
-    int r = is_mounted(e->path, HOST_FS_TMPFS, &is_there, NULL, err);
+    bool exists;
+    int r = is_mounted(e->path, HOST_FS_TMPFS, &exists, NULL, err);
 
-    if (r < 0 || is_there)
+    if (r < 0 || exists)
         return r;
     plan.options.items = options;
     if (bytes > 0) {
@@ -219,10 +219,10 @@ static int make_huge_pages(const struct volume_env *env, const struct set_up_req
     _cleanup_(buf_done_p) struct buf option = BUF_INIT(OPTION_BYTES);
     struct quantity size;
     uint64_t bytes = 0;
-    bool is_there;
-    int r = is_mounted(e->path, HOST_FS_HUGETLBFS, &is_there, &bytes, err);
+    bool exists;
+    int r = is_mounted(e->path, HOST_FS_HUGETLBFS, &exists, &bytes, err);
 
-    if (r == 0 && is_there)
+    if (r == 0 && exists)
         return check_mounted_pages(q, e, bytes, err);
     if (r == 0)
         r = empty_dir_page_size(q->pod, e->source.medium, &size, err);
@@ -282,7 +282,7 @@ static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bo
                      struct error *err)
 {
     enum host_path_state state = HOST_PATH_MISSING;
-    bool is_ready, is_there = false;
+    bool is_ready, exists = false;
     int r = io_exists(ready, &is_ready, err);
 
     if (r == 0)
@@ -292,11 +292,11 @@ static int is_set_up(const struct empty_dir *e, const char *ready, bool *ret, bo
     if (state == HOST_PATH_CORRUPTED)
         return error_set(err, ERR_IO, "mount at '%s' is stale", e->path);
     if (is_ready && strcmp(e->source.medium, EMPTY_DIR_MEMORY) == 0)
-        r = is_mounted(e->path, HOST_FS_TMPFS, &is_there, NULL, err);
+        r = is_mounted(e->path, HOST_FS_TMPFS, &exists, NULL, err);
     else if (is_ready && e->source.medium[0] == '\0')
-        is_there = state != HOST_PATH_MISSING;
-    *ret = is_there;
-    *ret_is_stale = is_ready && !is_there;
+        exists = state != HOST_PATH_MISSING;
+    *ret = exists;
+    *ret_is_stale = is_ready && !exists;
     return r;
 }
 
@@ -368,7 +368,7 @@ int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, 
 {
     const struct pod_volume *v = s->inlined;
     char path[PATH_MAX], size[OPTION_BYTES];
-    bool is_there = false;
+    bool exists = false;
     int r;
 
     if (!v || v->type != POD_VOLUME_EMPTY_DIR || strcmp(v->empty_dir->medium, EMPTY_DIR_MEMORY) != 0)
@@ -377,10 +377,10 @@ int empty_dir_resize(const struct volume_env *env, const struct volume_spec *s, 
         return error_set(err, ERR_UNSUPPORTED, "addition or removal of size limit is not supported");
     r = layout_path_slot(&empty_dir_plugin, env->root, pod->obj.uid, v->name, s, path, err);
     if (r == 0)
-        r = is_mounted(path, HOST_FS_TMPFS, &is_there, NULL, err);
+        r = is_mounted(path, HOST_FS_TMPFS, &exists, NULL, err);
     if (r < 0)
         return r;
-    if (!is_there)
+    if (!exists)
         return error_set(err, ERR_UNAVAILABLE, "volume %s is not yet mounted; deferring resize", v->name);
     (void)snprintf(size, sizeof size, "size=%" PRId64, bytes);
     struct mount_plan plan = {

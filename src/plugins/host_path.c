@@ -21,7 +21,7 @@
 #include "host/safe_path.h"
 #include "io/file.h"
 #include "io/random.h"
-#include "plugins/op_job.h"
+#include "plugins/plugin_job.h"
 
 #define NAME "kubernetes.io/host-path"
 #define ANN_CREATED_BY "kubernetes.io/createdby"
@@ -55,7 +55,7 @@ static int host_path_check(const struct plugin_host *h, const struct provision_r
     return 0;
 }
 
-static void write_volume(const struct op_job *w, struct buf *volume)
+static void write_volume(const struct plugin_job *w, struct buf *volume)
 {
     const struct claim *c = claim_of(w->about);
     unsigned modes = c->modes & (ACCESS_RWO | ACCESS_ROX | ACCESS_RWX | ACCESS_RWOP);
@@ -84,7 +84,7 @@ static void write_volume(const struct op_job *w, struct buf *volume)
 
 static int make_run(struct job *j, struct error *err)
 {
-    struct op_job *w = op_job_of(j);
+    struct plugin_job *w = plugin_job_of(j);
     uint8_t random[UID_RANDOM_BYTES];
     char uid[UID_BYTES];
     int r, n;
@@ -108,7 +108,7 @@ static int make_run(struct job *j, struct error *err)
 static void host_path_provision(const struct plugin_host *h, const struct provision_request *q,
                                 struct plugin_op *op)
 {
-    static const struct job_type type = { "provisioning", make_run, op_job_free };
+    static const struct job_type type = { "provisioning", make_run, plugin_job_free };
     struct error err = { 0 };
     int r = host_path_check(h, q, &err);
 
@@ -118,7 +118,7 @@ static void host_path_provision(const struct plugin_host *h, const struct provis
         plugin_op_fail(h, op, &err);
         return;
     }
-    op_job_begin(h, &type, &q->claim->obj, /* path= */ NULL, /* limit_s= */ 0, op);
+    plugin_job_begin(h, &type, &q->claim->obj, /* path= */ NULL, /* limit_s= */ 0, op);
 }
 
 /* Removing */
@@ -152,7 +152,7 @@ static bool is_in_some_tmp(const char *path)
 
 static int remove_run(struct job *j, struct error *err)
 {
-    const struct op_job *w = op_job_of(j);
+    const struct plugin_job *w = plugin_job_of(j);
     char dir[PATH_MAX];
     int r = host_clean_path(provision_dir(&w->host), dir, err);
 
@@ -163,7 +163,7 @@ static int remove_run(struct job *j, struct error *err)
 
 static void host_path_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct job_type type = { "storage removal", remove_run, op_job_free };
+    static const struct job_type type = { "storage removal", remove_run, plugin_job_free };
     const char *given = v->source.host_path->path;
     struct error err = { 0 };
     char path[PATH_MAX];
@@ -179,21 +179,21 @@ static void host_path_remove(const struct plugin_host *h, const struct volume *v
         plugin_op_fail(h, op, &err);
         return;
     }
-    op_job_begin(h, &type, &v->obj, path, /* limit_s= */ 0, op);
+    plugin_job_begin(h, &type, &v->obj, path, /* limit_s= */ 0, op);
 }
 
 /* Recycling */
 
 static int scrub_run(struct job *j, struct error *err)
 {
-    const struct op_job *w = op_job_of(j);
+    const struct plugin_job *w = plugin_job_of(j);
 
     return host_empty_dir(w->path, w->guard, &j->stop, err);
 }
 
 static void host_path_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct job_type type = { "recycling", scrub_run, op_job_free };
+    static const struct job_type type = { "recycling", scrub_run, plugin_job_free };
     struct error err = { 0 };
     char path[PATH_MAX];
     int r = volume_path(h, v, path, &err);
@@ -202,7 +202,7 @@ static void host_path_recycle(const struct plugin_host *h, const struct volume *
         plugin_op_fail(h, op, &err);
         return;
     }
-    op_job_begin(h, &type, &v->obj, path, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S), op);
+    plugin_job_begin(h, &type, &v->obj, path, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S), op);
 }
 
 /* On nodes */

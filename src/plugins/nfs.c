@@ -18,7 +18,7 @@
 #include "host/remove.h"
 #include "host/safe_path.h"
 #include "plugins/layout.h"
-#include "plugins/op_job.h"
+#include "plugins/plugin_job.h"
 
 #define NAME "kubernetes.io/nfs"
 #define DIR_MODE 0700
@@ -159,7 +159,7 @@ static int nfs_reconstruct(const struct volume_plugin *self, const struct volume
 
 /* Continues after the time limit of the scrub, because no mount may be left. An unresponsive server is
  * unmounted by force. */
-static int scrub_unmount(struct op_job *w, struct error *err)
+static int scrub_unmount(struct plugin_job *w, struct error *err)
 {
     struct host_tools tools = { .commands_path = w->host.commands_path };
     bool is_dropped = atomic_load(&w->job.stop) == JOB_DROPPED;
@@ -174,7 +174,7 @@ static int scrub_unmount(struct op_job *w, struct error *err)
 
 static int scrub_run(struct job *j, struct error *err)
 {
-    struct op_job *w = op_job_of(j);
+    struct plugin_job *w = plugin_job_of(j);
     const char *base = w->host.mount_dir ? w->host.mount_dir : NFS_MOUNT_DIR;
     const struct volume_spec spec = { .volume = volume_of(w->about) };
     const struct nfs_source *source = spec.volume->source.nfs;
@@ -209,10 +209,10 @@ static int scrub_run(struct job *j, struct error *err)
 
 static void nfs_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    static const struct job_type type = { "recycling", scrub_run, op_job_free };
+    static const struct job_type type = { "recycling", scrub_run, plugin_job_free };
 
-    op_job_begin(h, &type, &v->obj, /* path= */ NULL, plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S),
-                 op);
+    plugin_job_begin(h, &type, &v->obj, /* path= */ NULL,
+                     plugin_scrub_limit_s(v, SCRUB_MIN_S, SCRUB_PER_GIB_S), op);
 }
 
 static const struct recycle_table recycle_table = { nfs_recycle };

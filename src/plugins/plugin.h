@@ -100,7 +100,7 @@ struct plugin_op {
 };
 
 /* Abandons the work: done() is not called any more, and op may be freed. Work that has not started does not
- * start; running work is told to stop and ends on the pool (io/job.h). Nothing stays armed or deferred.
+ * start; running work is requested to stop and ends on the pool (io/job.h). Nothing stays armed or deferred.
  * Accepts an op that was never started or is done. */
 static inline void plugin_op_drop(struct plugin_op *op)
 {

@@ -293,7 +293,7 @@ void schedule_filter_volume(struct schedule *plan, const struct claim *c, const 
 
     *ret = (struct schedule_volume){ .reject = REJECT_NODE };
     if (a && strcmp(a->claim_uid, c->obj.uid) != 0) {
-        *ret = (struct schedule_volume){ .reject = REJECT_TAKEN, .is_promised = true };
+        *ret = (struct schedule_volume){ .reject = REJECT_TAKEN, .is_assumed = true };
     } else if (volume_is_for(v, c) && !volume_is_reserved_for(v, c)) {
         ret->reject = REJECT_CLASS;
     } else if (!v->affinity || plan->nodes.count == 0) {

@@ -86,7 +86,7 @@ struct schedule_volume {
     enum reject reject;      /* REJECT_NONE: can be taken from the node … */
     const struct node *node; /* … this one; NULL when there is none */
     uint32_t reasons;        /* why the pod cannot run there; 0: it can */
-    bool is_promised;        /* REJECT_TAKEN by an assumption of another pod */
+    bool is_assumed;         /* REJECT_TAKEN by an assumption of another pod */
 };
 /* For a claim that waits for its consumer. With many volumes that no node reaches the search ends after
  * CHECKS_MAX checks, and the remaining volumes are reported as unreachable. */

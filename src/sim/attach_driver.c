@@ -1,7 +1,11 @@
-/* An external attacher, as a model: it sees VolumeAttachments, puts its finalizer on them before it calls the
- * storage, says in their status what came of it, and lets go of those that are being deleted once the storage
- * has detached them. Calls have a limit; what failed is tried again with growing delays. Volumes stay for
- * good here, so that it needs none of its finalizers on them. */
+/* The model of an external attacher.
+ *
+ * It watches VolumeAttachments, adds its finalizer before it calls the storage, writes the result to their
+ * status, and removes the finalizer of deleted ones after the storage has detached the volume. Calls of the
+ * storage are host operations with a time limit. Failures are retried with increasing delay. Volumes are
+ * never deleted here, so they need no finalizer.
+ *
+ * There is one job per node and volume, which does one thing at a time: a host operation or a write. */
 #include "sim/attach_driver.h"
 
 #include <assert.h>
@@ -19,30 +23,30 @@
 #define RETRY_NS_MAX (60 * NS_PER_S)
 #define BODY_BYTES 2048
 
-/* What is done about one volume on one node, one thing at a time. */
-struct job {
-    struct driver *driver;
+/* One volume on one node. */
+struct attach_job {
+    struct attach_driver *driver;
     unsigned node;
     unsigned volume;
     char name[ATTACH_NAME_BYTES]; /* of the VolumeAttachment */
-    bool is_detaching;            /* the host operation under way, or the one that failed last */
+    bool is_detaching;            /* the current host operation, or the last failed one, detaches */
     struct host_op *op;
     struct timer limit; /* of op */
     struct client_call call;
     struct timer next;
-    bool is_failing; /* next is the end of a delay */
+    bool is_failing; /* `next` ends the delay after a failure */
     uint64_t delay_ns;
 };
 
-struct driver {
+struct attach_driver {
     const struct attach_driver_options *o;
     struct sim_process *process;
     struct informer *attachments;
     struct informer_handler handler;
-    struct job jobs[ATTACH_NODES_MAX][ATTACH_VOLUMES_MAX];
+    struct attach_job jobs[ATTACH_NODES_MAX][ATTACH_VOLUMES_MAX];
 };
 
-static void sync_job(struct job *j);
+static void attach_job_sync(struct attach_job *j);
 
 bool attach_number(const char *name, char prefix, unsigned count, unsigned *ret)
 {
@@ -52,30 +56,30 @@ bool attach_number(const char *name, char prefix, unsigned count, unsigned *ret)
     return true;
 }
 
-static const struct attachment *attachment_of(const struct job *j)
+static const struct attachment *attachment_of(const struct attach_job *j)
 {
     const struct object *o = informer_get(j->driver->attachments, "", j->name);
 
     return (const struct attachment *)(const void *)o;
 }
 
-static void go_on(struct job *j)
+static void attach_job_requeue(struct attach_job *j)
 {
     j->is_failing = false;
     j->delay_ns = 0;
     timer_arm_after(&j->next, 0);
 }
 
-/* --- Writing --- */
+/* --- Writes --- */
 
 static void on_written(void *ctx, const struct client_answer *a)
 {
-    struct job *j = ctx;
+    struct attach_job *j = ctx;
 
     if (a->r == 0 && a->object && !(a->object->is_deleting && a->object->finalizers.count == 0))
         informer_observe(j->driver->attachments, a->object);
     if (a->r == 0 && !j->is_failing) {
-        go_on(j);
+        attach_job_requeue(j);
         return;
     }
     j->delay_ns = j->delay_ns ? 2 * j->delay_ns : RETRY_NS;
@@ -85,7 +89,8 @@ static void on_written(void *ctx, const struct client_answer *a)
     timer_arm_after(&j->next, j->delay_ns);
 }
 
-static void send_patch(struct job *j, struct merge_patch *p, const struct buf *body, const char *subresource)
+static void send_patch(struct attach_job *j, struct merge_patch *p, const struct buf *body,
+                       const char *subresource)
 {
     struct client_request q = { .verb = CLIENT_PATCH,
                                 .kind = kind_info(KIND_ATTACHMENT),
@@ -101,8 +106,8 @@ static void send_patch(struct job *j, struct merge_patch *p, const struct buf *b
     client_send(j->driver->process->client, &j->call, &q, on_written, j);
 }
 
-/* The finalizer comes, or goes. */
-static void write_finalizer(struct job *j, const struct object *o, bool is_added)
+/* Adds or removes the finalizer. */
+static void write_finalizer(struct attach_job *j, const struct object *o, bool is_added)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
@@ -115,7 +120,7 @@ static void write_finalizer(struct job *j, const struct object *o, bool is_added
     send_patch(j, &p, &body, /* subresource= */ NULL);
 }
 
-static void write_status(struct job *j, const struct object *o, const char *status)
+static void write_status(struct attach_job *j, const struct object *o, const char *status)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
@@ -126,17 +131,17 @@ static void write_status(struct job *j, const struct object *o, const char *stat
     send_patch(j, &p, &body, "status");
 }
 
-/* --- Calling --- */
+/* --- Calls of the storage --- */
 
-static bool is_attached(const struct job *j)
+static bool is_attached(const struct attach_job *j)
 {
     return j->driver->o->is_attached(j->driver->o->ctx, j->node, j->volume);
 }
 
 static void on_called(void *ctx, int r, const struct error *err)
 {
-    struct job *j = ctx;
-    const struct attachment *x = attachment_of(j);
+    struct attach_job *j = ctx;
+    const struct attachment *attachment = attachment_of(j);
 
     (void)err;
     j->op = NULL;
@@ -144,28 +149,28 @@ static void on_called(void *ctx, int r, const struct error *err)
     if (r == 0 && is_attached(j) == j->is_detaching)
         r = -ERR_BUSY; /* refused: another node has it */
     j->is_failing = r < 0;
-    if (!x)
+    if (!attachment)
         return;
     if (r < 0)
-        write_status(j, &x->obj,
+        write_status(j, &attachment->obj,
                      j->is_detaching ? "{\"detachError\":{\"message\":\"cannot detach\"}}"
                                      : "{\"attachError\":{\"message\":\"cannot attach\"}}");
-    else if (!j->is_detaching && x->obj.is_deleting)
-        go_on(j); /* … in the other direction */
+    else if (!j->is_detaching && attachment->obj.is_deleting)
+        attach_job_requeue(j); /* now detach */
     else if (j->is_detaching)
-        write_finalizer(j, &x->obj, /* is_added= */ false);
+        write_finalizer(j, &attachment->obj, /* is_added= */ false);
     else
-        write_status(j, &x->obj, "{\"attached\":true,\"attachError\":null}");
+        write_status(j, &attachment->obj, "{\"attached\":true,\"attachError\":null}");
 }
 
 static void on_limit(void *ctx)
 {
-    struct job *j = ctx;
+    struct attach_job *j = ctx;
 
     host_cancel(j->op);
 }
 
-static void call(struct job *j, bool is_detach)
+static void attach_job_call(struct attach_job *j, bool is_detach)
 {
     const struct attach_driver_options *o = j->driver->o;
     struct sim_process *p = j->driver->process;
@@ -181,50 +186,50 @@ static void call(struct job *j, bool is_detach)
     j->op = host_start(&p->sim->host, p, is_detach ? ATTACH_UNDO : ATTACH_DO, name, on_called, j);
 }
 
-static void sync_job(struct job *j)
+static void attach_job_sync(struct attach_job *j)
 {
-    const struct attachment *x = attachment_of(j);
-    bool is_ours = x && object_has_finalizer(&x->obj, j->driver->o->finalizer);
+    const struct attachment *attachment = attachment_of(j);
+    bool is_ours = attachment && object_has_finalizer(&attachment->obj, j->driver->o->finalizer);
 
-    if (!x || j->op || client_call_is_active(&j->call))
+    if (!attachment || j->op || client_call_is_active(&j->call))
         return;
-    if (x->obj.is_deleting && is_ours)
-        call(j, /* is_detach= */ true);
-    else if (!x->obj.is_deleting && !x->is_attached && is_ours)
-        call(j, /* is_detach= */ false);
-    else if (!x->obj.is_deleting && !x->is_attached)
-        write_finalizer(j, &x->obj, /* is_added= */ true);
+    if (attachment->obj.is_deleting && is_ours)
+        attach_job_call(j, /* is_detach= */ true);
+    else if (!attachment->obj.is_deleting && !attachment->is_attached && is_ours)
+        attach_job_call(j, /* is_detach= */ false);
+    else if (!attachment->obj.is_deleting && !attachment->is_attached)
+        write_finalizer(j, &attachment->obj, /* is_added= */ true);
 }
 
 static void on_next(void *ctx)
 {
-    sync_job(ctx);
+    attach_job_sync(ctx);
 }
 
 /* --- Events --- */
 
-static void see(void *ctx, const struct object *o)
+static void on_attachment(void *ctx, const struct object *o)
 {
-    struct driver *d = ctx;
-    const struct attachment *x = (const struct attachment *)(const void *)o;
+    struct attach_driver *d = ctx;
+    const struct attachment *attachment = (const struct attachment *)(const void *)o;
     unsigned node, volume;
-    struct job *j;
+    struct attach_job *j;
 
-    if (!attach_number(x->node_name, 'n', d->o->nodes, &node) ||
-        !attach_number(x->volume_name, d->o->volume_prefix, d->o->volumes, &volume))
+    if (!attach_number(attachment->node_name, 'n', d->o->nodes, &node) ||
+        !attach_number(attachment->volume_name, d->o->volume_prefix, d->o->volumes, &volume))
         return;
     j = &d->jobs[node][volume];
     (void)snprintf(j->name, sizeof j->name, "%s", o->name);
-    /* Its own complaints are no reason to try again at once. */
+    /* The events of its own error reports do not end the delay. */
     if (!timer_is_armed(&j->next) || (j->is_failing && j->is_detaching != o->is_deleting))
-        go_on(j);
+        attach_job_requeue(j);
 }
 
-/* --- Life --- */
+/* --- Start and kill --- */
 
 static void *driver_start(struct sim_process *p, void *ctx)
 {
-    struct driver *d = sim_alloc(sizeof *d);
+    struct attach_driver *d = sim_alloc(sizeof *d);
     struct informer_options o = {
         .loop = p->loop, .client = p->client, .seed = p->seed, .kind = kind_info(KIND_ATTACHMENT)
     };
@@ -235,15 +240,15 @@ static void *driver_start(struct sim_process *p, void *ctx)
     d->process = p;
     for (unsigned n = 0; n < d->o->nodes; n++)
         for (unsigned v = 0; v < d->o->volumes; v++) {
-            struct job *j = &d->jobs[n][v];
+            struct attach_job *j = &d->jobs[n][v];
 
-            *j = (struct job){ .driver = d, .node = n, .volume = v };
+            *j = (struct attach_job){ .driver = d, .node = n, .volume = v };
             timer_init(&j->next, p->loop, on_next, j);
             timer_init(&j->limit, p->loop, on_limit, j);
         }
     if (informer_new(&o, &d->attachments, &err) < 0)
         abort();
-    d->handler = (struct informer_handler){ .on_upsert = see, .ctx = d };
+    d->handler = (struct informer_handler){ .on_upsert = on_attachment, .ctx = d };
     informer_add_handler(d->attachments, &d->handler);
     informer_start(d->attachments);
     return d;
@@ -251,7 +256,7 @@ static void *driver_start(struct sim_process *p, void *ctx)
 
 static void driver_kill(void *state)
 {
-    struct driver *d = state;
+    struct attach_driver *d = state;
 
     for (unsigned n = 0; n < d->o->nodes; n++)
         for (unsigned v = 0; v < d->o->volumes; v++) {

@@ -1,4 +1,4 @@
-/* An external attacher, as a model, and what it needs to know of the storage behind it. */
+/* The model of an external attacher, and its interface to the storage. */
 #ifndef BERTH_SIM_ATTACH_DRIVER_H
 #define BERTH_SIM_ATTACH_DRIVER_H
 
@@ -10,28 +10,28 @@
 #define ATTACH_VOLUMES_MAX 6
 #define ATTACH_NAME_BYTES 80
 
-/* Of host operations: the storage attaches a volume to a node, or detaches it. */
+/* Names of host operations: the storage attaches a volume to a node, or detaches it. */
 #define ATTACH_DO "attach"
 #define ATTACH_UNDO "detach"
 
-/* Nodes are called "n0", "n1", …, volumes alike. */
+/* Nodes are named "n0", "n1", …; volumes have their own prefix. */
 struct attach_driver_options {
     unsigned nodes;
     unsigned volumes;
     char volume_prefix;
     const char *finalizer;
     bool (*is_attached)(void *ctx, unsigned node, unsigned volume);
-    /* The storage would not attach it there: another node has it. */
+    /* True if the storage would refuse to attach it there: another node has it. */
     bool (*is_refused)(void *ctx, unsigned node, unsigned volume);
-    /* The name of the next host operation. */
+    /* Writes the name of the next host operation. */
     void (*name_op)(void *ctx, unsigned node, unsigned volume, char to[static ATTACH_NAME_BYTES]);
     void *ctx;
 };
 
-/* With its options. */
+/* ctx: struct attach_driver_options. */
 extern const struct sim_program attach_driver_program;
 
-/* Of "v2". False when it is none of that prefix, or too great. */
+/* Parses "v2". False if the prefix differs or the number is not below count. */
 bool attach_number(const char *name, char prefix, unsigned count, unsigned *ret);
 
 #endif

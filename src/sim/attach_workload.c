@@ -1,111 +1,114 @@
-/* The people of the attach scenario: they make pods and delete them, pull plugs of machines and networks, say
- * that a node is out of service, delete Nodes; some of them stand for the controllers of nodes and pods,
- * which say that a silent node is not ready and take away the pods of nodes that are lost. */
+/* The workload of scenario attach: creates and deletes pods, cuts the power or the network of machines, sets
+ * and removes the taint out-of-service, and deletes Nodes. It also acts as the node and pod controllers of
+ * Kubernetes: it marks nodes whose lease is stale as not ready, and deletes the pods of lost nodes. */
 #include "sim/scenario_attach.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define TIDY_NS (5 * NS_PER_S)
-/* A node that nobody hears of for this long is not ready. */
-#define SILENCE_NS (40 * NS_PER_S)
-#define TROUBLE_NS (900 * NS_PER_S)
+#define CONTROL_NS (5 * NS_PER_S)
+/* A node whose lease is older than this is not ready. */
+#define LEASE_STALE_NS (40 * NS_PER_S)
+#define FAIL_NS_MAX (900 * NS_PER_S)
 
 /* --- Objects --- */
 
-static void make_class(struct site *x, const char *name, const char *binding)
+static void make_class(struct attach_scenario *scenario, const char *name, const char *binding)
 {
-    objects_make(x->sim, KIND_CLASS, name,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
-                 "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'%s'}",
-                 name, binding);
+    objects_create(scenario->sim, KIND_CLASS, name,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                   "'provisioner':'kubernetes.io/no-provisioner','volumeBindingMode':'%s'}",
+                   name, binding);
 }
 
-/* One volume and one claim that fit each other: every other pair is bound with its first pod. */
-static void make_pair(struct site *x, unsigned v)
+/* Creates a volume and a claim that match. Every second pair has delayed binding. */
+static void make_pair(struct attach_scenario *scenario, unsigned v)
 {
     const char *class = v % 2 ? "later" : "now";
-    const char *mode = site_is_exclusive(x, v) ? "ReadWriteOnce" : "ReadWriteMany";
-    char name[SITE_NAME_BYTES];
+    const char *mode = attach_scenario_is_exclusive(scenario, v) ? "ReadWriteOnce" : "ReadWriteMany";
+    char name[NAME_BYTES];
 
     (void)snprintf(name, sizeof name, "d%u", v);
-    objects_make(x->sim, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['%s'],'csi':{'driver':'" CSI_DRIVER
-                 "','volumeHandle':'%s','fsType':'ext4'},'storageClassName':'%s',"
-                 "'persistentVolumeReclaimPolicy':'Retain'}}",
-                 name, mode, name, class);
+    objects_create(
+        scenario->sim, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['%s'],'csi':{'driver':'" CSI_DRIVER
+        "','volumeHandle':'%s','fsType':'ext4'},'storageClassName':'%s',"
+        "'persistentVolumeReclaimPolicy':'Retain'}}",
+        name, mode, name, class);
     (void)snprintf(name, sizeof name, "c%u", v);
-    objects_make(x->sim, KIND_CLAIM, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s'}}",
-                 name, mode, class);
+    objects_create(
+        scenario->sim, KIND_CLAIM, name,
+        "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+        "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s'}}",
+        name, mode, class);
 }
 
-/* As a rule on a node that somebody chose, so that volumes move; often as it was before, so that a volume
- * comes back to a node that has hardly let go of it. */
-static void choose(struct site *x, struct site_pod *p)
+/* Most pods select a random node, so that volumes move. make_pod() often reuses the properties, so that a
+ * volume returns to a node that has just unmounted it. */
+static void draw_pod(struct attach_scenario *scenario, struct attach_scenario_pod *p)
 {
-    struct rng *r = &x->sim->work;
+    struct rng *r = &scenario->sim->work;
 
     p->is_chosen = true;
-    p->first = (unsigned)rng_below(r, SITE_VOLUMES);
-    p->second = (unsigned)rng_below(r, SITE_VOLUMES);
+    p->first = (unsigned)rng_below(r, VOLUMES_COUNT);
+    p->second = (unsigned)rng_below(r, VOLUMES_COUNT);
     p->has_two = rng_chance(r, 25) && p->first != p->second;
-    p->node = (unsigned)rng_below(r, x->nodes_count);
-    p->is_choosy = rng_chance(r, 85);
+    p->node = (unsigned)rng_below(r, scenario->nodes_count);
+    p->has_node_selector = rng_chance(r, 85);
 }
 
-static void make_pod(struct site *x, unsigned number)
+static void make_pod(struct attach_scenario *scenario, unsigned number)
 {
-    struct site_pod *p = &x->pods[number];
-    char name[SITE_NAME_BYTES], other[96] = "", selector[80] = "";
+    struct attach_scenario_pod *p = &scenario->pods[number];
+    char name[NAME_BYTES], other[96] = "", selector[80] = "";
 
-    if (rng_chance(&x->sim->work, 40) || !p->is_chosen)
-        choose(x, p);
+    if (rng_chance(&scenario->sim->work, 40) || !p->is_chosen)
+        draw_pod(scenario, p);
     if (p->has_two)
         (void)snprintf(other, sizeof other, ",{'name':'b','persistentVolumeClaim':{'claimName':'c%u'}}",
                        p->second);
-    if (p->is_choosy)
+    if (p->has_node_selector)
         (void)snprintf(selector, sizeof selector, ",'nodeSelector':{'kubernetes.io/hostname':'n%u'}",
                        p->node);
     (void)snprintf(name, sizeof name, "p%u", number);
-    objects_make(x->sim, KIND_POD, name,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
-                 "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
-                 "'name':'a','mountPath':'/a'}%s]}],'volumes':[{'name':'a','persistentVolumeClaim':{"
-                 "'claimName':'c%u'}}%s]%s}}",
-                 name, p->has_two ? ",{'name':'b','mountPath':'/b'}" : "", p->first, other, selector);
+    objects_create(scenario->sim, KIND_POD, name,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s'},'spec':{"
+                   "'terminationGracePeriodSeconds':5,'containers':[{'name':'c','image':'i','volumeMounts':[{"
+                   "'name':'a','mountPath':'/a'}%s]}],'volumes':[{'name':'a','persistentVolumeClaim':{"
+                   "'claimName':'c%u'}}%s]%s}}",
+                   name, p->has_two ? ",{'name':'b','mountPath':'/b'}" : "", p->first, other, selector);
 }
 
-/* Nobody has heard of it for so long that it is not ready. */
-static bool is_silent(const struct site_node *n)
+/* True if the lease of the node is so old that it is not ready. */
+static bool is_lease_stale(const struct attach_scenario_node *n)
 {
-    return n->site->sim->now_ns - n->heard_ns > SILENCE_NS;
+    return n->scenario->sim->now_ns - n->renewed_ns > LEASE_STALE_NS;
 }
 
-/* Whoever has a node is done some time; where the node is silent, somebody loses patience. */
-static void turn_over_pod(struct site *x, unsigned number)
+/* Creates the pod, or deletes it: more often if it has a node, and by force if the lease of the node is
+ * stale. */
+static void create_or_delete_pod(struct attach_scenario *scenario, unsigned number)
 {
-    struct rng *r = &x->sim->work;
-    char name[SITE_NAME_BYTES];
+    struct rng *r = &scenario->sim->work;
+    char name[NAME_BYTES];
     const struct object *o;
-    const struct site_node *n;
+    const struct attach_scenario_node *n;
 
     (void)snprintf(name, sizeof name, "p%u", number);
-    o = store_get(x->sim->server.store, KIND_POD, OBJECTS_NS, name);
-    n = o ? site_node_of_pod(x, pod_of(o)) : NULL;
+    o = store_get(scenario->sim->server.store, KIND_POD, OBJECTS_NS, name);
+    n = o ? attach_scenario_find_node(scenario, pod_of(o)) : NULL;
     if (!o)
-        make_pod(x, number);
-    else if (rng_chance(r, n && is_silent(n) ? 50 : 5))
-        objects_drop_this(x->sim, o); /* at once */
+        make_pod(scenario, number);
+    else if (rng_chance(r, n && is_lease_stale(n) ? 50 : 5))
+        objects_delete_exact(scenario->sim, o); /* without grace period */
     else if (rng_chance(r, n ? 60 : 10))
-        objects_drop(x->sim, KIND_POD, name);
+        objects_delete(scenario->sim, KIND_POD, name);
 }
 
 /* --- Nodes --- */
 
-static void patch_node(const struct site_node *n, const char *subresource, const char *body)
+static void patch_node(const struct attach_scenario_node *n, const char *subresource, const char *body)
 {
     struct client_request q = { .verb = CLIENT_PATCH,
                                 .kind = kind_info(KIND_NODE),
@@ -114,11 +117,11 @@ static void patch_node(const struct site_node *n, const char *subresource, const
                                 .patch = subresource ? CLIENT_PATCH_STRATEGIC : CLIENT_PATCH_MERGE,
                                 .body = str_of(body) };
 
-    sim_trace(n->site->sim, "somebody: patch node %s %s", n->name, body);
-    sim_request(n->site->sim, &q);
+    sim_trace(n->scenario->sim, "workload: patch node %s %s", n->name, body);
+    sim_request(n->scenario->sim, &q);
 }
 
-static void set_taint(const struct site_node *n, bool is_set)
+static void set_taint(const struct attach_scenario_node *n, bool is_set)
 {
     patch_node(n, /* subresource= */ NULL,
                is_set ? "{\"spec\":{\"taints\":[{\"key\":\"" TAINT_OUT_OF_SERVICE
@@ -126,14 +129,14 @@ static void set_taint(const struct site_node *n, bool is_set)
                       : "{\"spec\":{\"taints\":null}}");
 }
 
-/* A plug is pulled, of the machine or of its network. */
-static void trouble_node(struct site_node *n)
+/* Cuts the power of the machine, or its network. */
+static void fail_node(struct attach_scenario_node *n)
 {
-    struct sim *s = n->site->sim;
-    uint64_t until_ns = s->now_ns + 1 + rng_below(&s->work, TROUBLE_NS);
+    struct sim *s = n->scenario->sim;
+    uint64_t until_ns = s->now_ns + 1 + rng_below(&s->work, FAIL_NS_MAX);
     bool is_power = rng_chance(&s->work, 50);
 
-    if (site_node_is_down(n) || n->process->rejoins_ns > s->now_ns)
+    if (attach_scenario_is_down(n) || n->process->rejoins_ns > s->now_ns)
         return;
     if (is_power && sim_may_fault(s, FAULT_REBOOT)) {
         sim_reboot(n->machine, until_ns);
@@ -143,85 +146,85 @@ static void trouble_node(struct site_node *n)
     }
 }
 
-static void change_node(struct site *x, struct site_node *n)
+static void change_node(struct attach_scenario *scenario, struct attach_scenario_node *n)
 {
-    const struct node *is = site_stored_node(n);
-    bool is_down = site_node_is_down(n);
-    struct rng *r = &x->sim->work;
+    const struct node *is = attach_scenario_stored_node(n);
+    bool is_down = attach_scenario_is_down(n);
+    struct rng *r = &scenario->sim->work;
     uint64_t what = rng_below(r, 10);
 
     if (what < 4)
-        trouble_node(n);
+        fail_node(n);
     else if (is && node_has_taint(is, TAINT_OUT_OF_SERVICE) && (!is_down || what == 4))
         set_taint(n, false);
     else if (is && is_down && what < 8)
         set_taint(n, true);
-    else if (is && (is_silent(n) ? what == 8 : what == 9 && rng_chance(r, 30)))
-        objects_drop_this(x->sim, &is->obj);
+    else if (is && (is_lease_stale(n) ? what == 8 : what == 9 && rng_chance(r, 30)))
+        objects_delete_exact(scenario->sim, &is->obj);
 }
 
-/* --- What controllers of nodes and pods do --- */
+/* --- Node and pod controllers --- */
 
-static bool end_pod(void *ctx, const struct object *o)
+static bool delete_lost_pod(void *ctx, const struct object *o)
 {
-    struct site *x = ctx;
-    const struct site_node *n = site_node_of_pod(x, pod_of(o));
-    const struct node *is = n ? site_stored_node(n) : NULL;
+    struct attach_scenario *scenario = ctx;
+    const struct attach_scenario_node *n = attach_scenario_find_node(scenario, pod_of(o));
+    const struct node *is = n ? attach_scenario_stored_node(n) : NULL;
     bool is_lost;
 
     if (!n)
         is_lost = o->is_deleting;
     else if (!is)
-        is_lost = is_silent(n) || o->is_deleting;
+        is_lost = is_lease_stale(n) || o->is_deleting;
     else
         is_lost = o->is_deleting && !node_is_ready(is) && node_has_taint(is, TAINT_OUT_OF_SERVICE);
     if (is_lost)
-        objects_drop_this(x->sim, o);
+        objects_delete_exact(scenario->sim, o);
     return true;
 }
 
-static void tidy_node(const struct site_node *n)
+static void control_node(const struct attach_scenario_node *n)
 {
-    const struct node *is = site_stored_node(n);
+    const struct node *is = attach_scenario_stored_node(n);
 
-    if (is && node_is_ready(is) && is_silent(n))
+    if (is && node_is_ready(is) && is_lease_stale(n))
         patch_node(n, "status",
                    "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}");
-    if (n->site->sim->is_healed && is && node_has_taint(is, TAINT_OUT_OF_SERVICE))
+    if (n->scenario->sim->is_healed && is && node_has_taint(is, TAINT_OUT_OF_SERVICE))
         set_taint(n, false);
 }
 
-void site_workload_tidy(struct site *x)
+void attach_workload_control(struct attach_scenario *scenario)
 {
-    if (!x->sim->server.api || x->sim->now_ns - x->tidied_ns < TIDY_NS)
+    if (!scenario->sim->server.api || scenario->sim->now_ns - scenario->controlled_ns < CONTROL_NS)
         return;
-    x->tidied_ns = x->sim->now_ns;
-    for (unsigned n = 0; n < x->nodes_count; n++)
-        tidy_node(&x->nodes[n]);
-    (void)objects_each(x->sim, KIND_POD, end_pod, x);
+    scenario->controlled_ns = scenario->sim->now_ns;
+    for (unsigned n = 0; n < scenario->nodes_count; n++)
+        control_node(&scenario->nodes[n]);
+    (void)objects_each(scenario->sim, KIND_POD, delete_lost_pod, scenario);
 }
 
-/* --- The day --- */
+/* --- Actions --- */
 
-/* Some are in haste, and some let hours pass. */
-void site_workload_work(struct site *x)
+/* The time between two actions depends on the seed: from a second to a minute. */
+void attach_workload_work(struct attach_scenario *scenario)
 {
-    struct rng *r = &x->sim->work;
+    struct rng *r = &scenario->sim->work;
 
-    x->sim->works_ns = x->sim->now_ns + rng_below(r, x->pace_ns);
+    scenario->sim->next_action_ns = scenario->sim->now_ns + rng_below(r, scenario->action_ns_max);
     if (rng_chance(r, 85))
-        turn_over_pod(x, (unsigned)rng_below(r, SITE_PODS));
+        create_or_delete_pod(scenario, (unsigned)rng_below(r, PODS_COUNT));
     else
-        change_node(x, &x->nodes[rng_below(r, x->nodes_count)]);
+        change_node(scenario, &scenario->nodes[rng_below(r, scenario->nodes_count)]);
 }
 
-void site_workload_begin(struct site *x)
+void attach_workload_begin(struct attach_scenario *scenario)
 {
-    static const uint64_t paces_ns[] = { NS_PER_S, 3 * NS_PER_S, 12 * NS_PER_S, 60 * NS_PER_S };
+    static const uint64_t action_ns[] = { NS_PER_S, 3 * NS_PER_S, 12 * NS_PER_S, 60 * NS_PER_S };
 
-    x->pace_ns = paces_ns[rng_below(&x->sim->work, ARRAY_LEN(paces_ns))];
-    make_class(x, "now", "Immediate");
-    make_class(x, "later", "WaitForFirstConsumer");
-    for (unsigned v = 0; v < SITE_VOLUMES; v++)
-        make_pair(x, v);
+    scenario->action_ns_max = action_ns[rng_below(&scenario->sim->work, ARRAY_LEN(action_ns))];
+    make_class(scenario, "now", "Immediate");
+    make_class(scenario, "later", "WaitForFirstConsumer");
+    for (unsigned v = 0; v < VOLUMES_COUNT; v++)
+        make_pair(scenario, v);
 }

@@ -1,3 +1,7 @@
+/* The process of the CSI driver model: its sockets and the registration service.
+ *
+ * Both sockets exist exactly while the process runs, except that a killed process may leave the files behind.
+ * The Node service is in csi_service.c. */
 #include "sim/csi_driver.h"
 
 #include <rpc/proto/registration.pb-c.h>
@@ -10,7 +14,7 @@
 
 #define REGISTRATION "/pluginregistration.Registration/"
 
-static void endpoint_of(const struct sim_csi_driver *d, char ret[PATH_MAX])
+static void write_endpoint(const struct sim_csi_driver *d, char ret[PATH_MAX])
 {
     (void)snprintf(ret, PATH_MAX, "%s/plugins/" CSI_DRIVER "/csi.sock", d->root);
 }
@@ -24,14 +28,14 @@ static void no_subject(void *ctx, const struct peer_request *q, char ret[PEER_SU
     ret[0] = '\0';
 }
 
-static void write_info(const struct sim_csi_driver *d, struct peer_request *q)
+static void answer_get_info(const struct sim_csi_driver *d, struct peer_request *q)
 {
     char endpoint[PATH_MAX];
     char *versions[] = { (char *)(uintptr_t) "1.0.0" };
     Pluginregistration__PluginInfo info;
     struct error err;
 
-    endpoint_of(d, endpoint);
+    write_endpoint(d, endpoint);
     pluginregistration__plugin_info__init(&info);
     info.type = (char *)(uintptr_t) "CSIPlugin";
     info.name = (char *)(uintptr_t)CSI_DRIVER;
@@ -42,17 +46,17 @@ static void write_info(const struct sim_csi_driver *d, struct peer_request *q)
         abort();
 }
 
-static void hear_status(const struct sim_csi_driver *d, const struct peer_request *q)
+static void read_registration_status(const struct sim_csi_driver *d, const struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         rpc_message_read(&pluginregistration__registration_status__descriptor, q->message);
     const Pluginregistration__RegistrationStatus *status = (const void *)m;
 
     if (!m)
-        sim_fail(d->machine->sim, "%s: a status of the registration that nobody can read", d->machine->name);
+        sim_fail(d->machine->sim, "%s: invalid registration status", d->machine->name);
     else
         sim_trace(d->machine->sim, "%s: the driver is %s %s", d->machine->name,
-                  status->plugin_registered ? "registered" : "refused:", status->error);
+                  status->plugin_registered ? "registered" : "rejected:", status->error);
 }
 
 static enum rpc_code serve_registration(void *ctx, struct peer_request *q)
@@ -60,9 +64,9 @@ static enum rpc_code serve_registration(void *ctx, struct peer_request *q)
     const struct sim_csi_driver *d = ctx;
 
     if (strcmp(q->method, REGISTRATION "GetInfo") == 0)
-        write_info(d, q);
+        answer_get_info(d, q);
     else if (strcmp(q->method, REGISTRATION "NotifyRegistrationStatus") == 0)
-        hear_status(d, q);
+        read_registration_status(d, q);
     else
         return RPC_UNIMPLEMENTED;
     return RPC_OK;
@@ -70,21 +74,21 @@ static enum rpc_code serve_registration(void *ctx, struct peer_request *q)
 
 static const struct machine_peer_type registration_type = { no_subject, serve_registration };
 
-/* --- Its process --- */
+/* --- The process --- */
 
 static void *driver_start(struct sim_process *p, void *ctx)
 {
     struct sim_csi_driver *d = ctx;
     char path[PATH_MAX];
 
-    endpoint_of(d, path);
+    write_endpoint(d, path);
     d->service = machine_listen(d->machine, path, p, &csi_service_type, d);
     (void)snprintf(path, sizeof path, "%s/plugins_registry/" CSI_DRIVER "-reg.sock", d->root);
     d->registration = machine_listen(d->machine, path, p, &registration_type, d);
     return d;
 }
 
-/* What is killed leaves its sockets; what ends takes them along. */
+/* A killed driver leaves its sockets behind; one that exits removes them. */
 static void driver_kill(void *state)
 {
     struct sim_csi_driver *d = state;

@@ -1,9 +1,9 @@
-/* The part of a CSI driver that runs on a node, as a model: a process of its own behind two sockets, one for
- * the registrar of the node's agent and one for the Node service.
+/* The model of the node part of a CSI driver: a process with two sockets, one for the registrar of the node
+ * agent and one for the Node service.
  *
- * It mounts and unmounts on its machine for real, repeats what it is asked twice, and keeps no state but the
- * mount table, so that it may be killed at any time. What the agent may not ask for it complains of: staging
- * what is not attached, publishing what is not staged, unstaging what is published, other arguments for the
+ * It mounts and unmounts on its simulated machine. Its calls are idempotent, and its only state is the mount
+ * table, so it can be killed at any time. A call that the protocol forbids fails the run: staging a volume
+ * that is not attached, publishing one that is not staged, unstaging a published one, other arguments for the
  * same path. */
 #ifndef BERTH_SIM_CSI_DRIVER_H
 #define BERTH_SIM_CSI_DRIVER_H
@@ -14,7 +14,7 @@
 #define CSI_DRIVER "disk.example.com"
 #define CSI_FINALIZER "external-attacher/disk-example-com"
 
-/* What the agent asked for at a path, until it asks to take it away. */
+/* The arguments of a stage or publish call, by path, until the volume is unstaged or unpublished. */
 struct csi_use {
     TAILQ_ENTRY(csi_use) link;
     char arguments[256];
@@ -24,26 +24,26 @@ struct csi_use {
 struct sim_csi_driver {
     struct sim_storage *storage;
     struct machine *machine;
-    unsigned node;    /* in the storage */
-    const char *root; /* the agent's */
-    bool has_stages;  /* else it mounts where it publishes */
+    unsigned node;    /* its number in the storage */
+    const char *root; /* the root directory of the agent */
+    bool has_stages;  /* it has the stage capability; otherwise it mounts when it publishes */
 
-    /* The rest is its own. */
+    /* Set by csi_driver_begin(): */
     struct sim_process *process;
     struct machine_peer *registration;
     struct machine_peer *service;
     TAILQ_HEAD(, csi_use) uses;
-    uint64_t boots; /* of the machine, when uses were noted */
+    uint64_t boots; /* of the machine when `uses` was started */
 };
 
-/* The first lines are set. */
+/* Starts the process. The first fields are set by the caller. */
 void csi_driver_begin(struct sim_csi_driver *d);
 void csi_driver_end(struct sim_csi_driver *d);
 
 /* --- csi_service.c: the Node service --- */
 
 extern const struct machine_peer_type csi_service_type; /* ctx: the driver */
-/* Nothing is known of what was before. */
+/* Forgets all arguments, as after a reboot. */
 void csi_uses_forget(struct sim_csi_driver *d);
 
 #endif

@@ -1,4 +1,9 @@
-/* The Node service of the model of a CSI driver: see csi_driver.h. */
+/* The Node service of the CSI driver model (csi_driver.h).
+ *
+ * Each serve_*() function handles one method when the call takes effect. The mount table of the machine is
+ * the state of the driver; `uses` only detects that a path is used with other arguments. A partial call
+ * (is_partial) stops in the middle and fails. reject_request() answers with an error that may happen;
+ * report_violation() also fails the run. */
 #include "sim/csi_driver.h"
 
 #include <rpc/proto/csi.pb-c.h>
@@ -14,33 +19,33 @@
 
 #define CAN(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
-/* A message of the request's type; NULL, and a complaint, for one that nobody can read. */
+/* Parses the request. NULL, and the run fails, if it is invalid. */
 static ProtobufCMessage *read_request(const struct sim_csi_driver *d, const struct peer_request *q,
                                       const ProtobufCMessageDescriptor *type)
 {
     ProtobufCMessage *m = rpc_message_read(type, q->message);
 
     if (!m)
-        sim_fail(d->machine->sim, "%s: a request of %s that nobody can read", d->machine->name, q->method);
+        sim_fail(d->machine->sim, "%s: invalid request of %s", d->machine->name, q->method);
     return m;
 }
 
-static enum rpc_code refuse(struct peer_request *q, enum rpc_code code, const char *words)
+static enum rpc_code reject_request(struct peer_request *q, enum rpc_code code, const char *words)
 {
     (void)snprintf(q->words, sizeof q->words, "%s", words);
     return code;
 }
 
-/* The agent may not ask for this. */
-static enum rpc_code complain(const struct sim_csi_driver *d, struct peer_request *q, const char *what,
-                              const char *volume, const char *path)
+/* The protocol forbids this request: fails the run. */
+static enum rpc_code report_violation(const struct sim_csi_driver *d, struct peer_request *q,
+                                      const char *what, const char *volume, const char *path)
 {
     sim_fail(d->machine->sim, "%s: %s: %s at %s: %s", d->machine->name, strrchr(q->method, '/') + 1, volume,
              path, what);
-    return refuse(q, RPC_FAILED_PRECONDITION, what);
+    return reject_request(q, RPC_FAILED_PRECONDITION, what);
 }
 
-static void pack(struct peer_request *q, const ProtobufCMessage *m)
+static void pack_answer(struct peer_request *q, const ProtobufCMessage *m)
 {
     struct error err;
 
@@ -48,7 +53,7 @@ static void pack(struct peer_request *q, const ProtobufCMessage *m)
         abort();
 }
 
-/* --- What was asked for --- */
+/* --- Arguments by path --- */
 
 void csi_uses_forget(struct sim_csi_driver *d)
 {
@@ -83,7 +88,7 @@ static void use_end(struct sim_csi_driver *d, const char *path)
     free(u);
 }
 
-/* True when it is asked for as it was before, or for the first time. */
+/* True if the path is new, or is used with the same arguments as before. */
 static bool use_begin(struct sim_csi_driver *d, const char *path, const char *volume,
                       const Csi__V1__VolumeCapability *c, const char *staging, bool is_read_only)
 {
@@ -113,7 +118,7 @@ static bool use_begin(struct sim_csi_driver *d, const char *path, const char *vo
 
 /* --- The machine --- */
 
-/* What is mounted right there; NULL: nothing. */
+/* The file system that is mounted at the path; NULL: none. */
 static const struct file_tree *tree_at(const struct sim_csi_driver *d, const char *path)
 {
     struct machine_place at;
@@ -123,7 +128,7 @@ static const struct file_tree *tree_at(const struct sim_csi_driver *d, const cha
     return at.mount->tree;
 }
 
-/* The directory, or for a disk the file, is there from now on; its parent is the agent's to make. */
+/* Creates the directory, or the file for a block device. The agent creates its parent. */
 static bool make_target(const struct sim_csi_driver *d, const char *path, mode_t type)
 {
     struct machine_place dir;
@@ -138,7 +143,7 @@ static bool make_target(const struct sim_csi_driver *d, const char *path, mode_t
     return true;
 }
 
-/* Also the file that a disk was bound to. */
+/* Also removes the file that a disk was bound to. */
 static void remove_dir(const struct sim_csi_driver *d, const char *path)
 {
     struct machine_place at;
@@ -157,30 +162,30 @@ static void remove_dir(const struct sim_csi_driver *d, const char *path)
 
 struct search {
     const struct file_tree *tree;
-    const char *but;
+    const char *except;
     char found[PATH_MAX];
 };
 
-static void look_at_mount(void *ctx, const char *path, const struct file_tree *t)
+static void match_mount(void *ctx, const char *path, const struct file_tree *t)
 {
     struct search *s = ctx;
 
-    if (t == s->tree && strcmp(path, s->but) != 0)
+    if (t == s->tree && strcmp(path, s->except) != 0)
         (void)snprintf(s->found, sizeof s->found, "%s", path);
 }
 
-/* True when the volume is mounted anywhere else. */
-static bool is_elsewhere(const struct sim_csi_driver *d, const struct storage_volume *v, const char *path,
-                         char ret[PATH_MAX])
+/* True if the volume is mounted at another path, which is written to ret. */
+static bool is_mounted_elsewhere(const struct sim_csi_driver *d, const struct storage_volume *v,
+                                 const char *path, char ret[PATH_MAX])
 {
-    struct search s = { .tree = v->disk.tree, .but = path };
+    struct search s = { .tree = v->disk.tree, .except = path };
 
-    machine_each_mount(d->machine, look_at_mount, &s);
+    machine_each_mount(d->machine, match_mount, &s);
     (void)snprintf(ret, PATH_MAX, "%s", s.found);
     return s.found[0] != '\0';
 }
 
-/* The disk, or with a source what is mounted there. */
+/* Mounts the disk, or bind-mounts the source if there is one. */
 static bool mount_at(const struct sim_csi_driver *d, const struct storage_volume *v, const char *source,
                      const char *path, bool is_read_only)
 {
@@ -193,7 +198,7 @@ static bool mount_at(const struct sim_csi_driver *d, const struct storage_volume
     return !is_read_only || machine_mount(d->machine, "", path, "", "remount,bind,ro") == 0;
 }
 
-/* --- Raw blocks: nothing is mounted when they are staged --- */
+/* --- Raw block volumes: staging mounts nothing --- */
 
 static bool is_block(const Csi__V1__VolumeCapability *c)
 {
@@ -205,8 +210,8 @@ static bool has_disk_at(const struct sim_csi_driver *d, const struct storage_vol
     return machine_find_disk(d->machine, path) == &v->disk;
 }
 
-/* No directory: no complaint, since a call that is late arrives when its agent has been started again and has
- * found nothing to unpublish. It does no harm then. */
+/* A missing directory is not a violation: a late call may arrive after its agent has restarted and found
+ * nothing to unpublish. Then the call has no effect. */
 static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_request *q,
                                    const struct storage_volume *v, const char *path)
 {
@@ -215,17 +220,18 @@ static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_r
     if (has_disk_at(d, v, path))
         return RPC_OK;
     if (!make_target(d, path, S_IFREG))
-        return refuse(q, RPC_INTERNAL, "its directory is missing");
-    if (q->is_half)
+        return reject_request(q, RPC_INTERNAL, "its directory is missing");
+    if (q->is_partial)
         return RPC_INTERNAL;
     (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
-    return machine_mount(d->machine, device, path, "", "bind") == 0 ? RPC_OK
-                                                                    : refuse(q, RPC_INTERNAL, "cannot bind");
+    return machine_mount(d->machine, device, path, "", "bind") == 0
+               ? RPC_OK
+               : reject_request(q, RPC_INTERNAL, "cannot bind");
 }
 
-/* --- Staging --- */
+/* --- Stage and unstage --- */
 
-static enum rpc_code stage(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_stage_volume_request__descriptor);
@@ -238,27 +244,27 @@ static enum rpc_code stage(struct sim_csi_driver *d, struct peer_request *q)
         return RPC_INVALID_ARGUMENT;
     path = r->staging_target_path;
     if (!d->has_stages)
-        return complain(d, q, "it cannot stage", r->volume_id, path);
+        return report_violation(d, q, "the driver does not support staging", r->volume_id, path);
     if (!v || !r->volume_capability)
-        return complain(d, q, "there is no such volume", r->volume_id, path);
+        return report_violation(d, q, "there is no such volume", r->volume_id, path);
     if (!v->is_attached[d->node] && v->is_forced[d->node])
-        return refuse(q, RPC_INTERNAL, "the device is gone");
+        return reject_request(q, RPC_INTERNAL, "the device is gone");
     if (!v->is_attached[d->node])
-        return complain(d, q, "it is not attached to this node", r->volume_id, path);
+        return report_violation(d, q, "it is not attached to this node", r->volume_id, path);
     if (machine_find(d->machine, AT_FDCWD, path, 0, &at, NULL) != 0)
-        return complain(d, q, "there is no such directory", r->volume_id, path);
+        return report_violation(d, q, "there is no such directory", r->volume_id, path);
     if (!use_begin(d, path, r->volume_id, r->volume_capability, "", false))
-        return complain(d, q, "it was asked for with other arguments", r->volume_id, path);
+        return report_violation(d, q, "the path is used with other arguments", r->volume_id, path);
     if (v->is_block != is_block(r->volume_capability))
-        return complain(d, q, "it is to be staged in the other mode", r->volume_id, path);
+        return report_violation(d, q, "it is staged in the wrong volume mode", r->volume_id, path);
     if (v->is_block || tree_at(d, path) == v->disk.tree)
         return RPC_OK;
     if (tree_at(d, path))
-        return complain(d, q, "something else is mounted", r->volume_id, path);
-    return mount_at(d, v, NULL, path, false) ? RPC_OK : refuse(q, RPC_INTERNAL, "cannot mount");
+        return report_violation(d, q, "another volume is mounted there", r->volume_id, path);
+    return mount_at(d, v, NULL, path, false) ? RPC_OK : reject_request(q, RPC_INTERNAL, "cannot mount");
 }
 
-static enum rpc_code unstage(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_unstage(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_unstage_volume_request__descriptor);
@@ -271,19 +277,19 @@ static enum rpc_code unstage(struct sim_csi_driver *d, struct peer_request *q)
         return RPC_INVALID_ARGUMENT;
     path = r->staging_target_path;
     if (!v || !d->has_stages)
-        return complain(d, q, "there is nothing to unstage", r->volume_id, path);
-    if (is_elsewhere(d, v, path, other))
-        return complain(d, q, "it is published", r->volume_id, other);
+        return report_violation(d, q, "there is nothing to unstage", r->volume_id, path);
+    if (is_mounted_elsewhere(d, v, path, other))
+        return report_violation(d, q, "it is published", r->volume_id, other);
     if (v->is_block && machine_mounts_disk(d->machine, &v->disk))
-        return complain(d, q, "it is published as a device", r->volume_id, path);
+        return report_violation(d, q, "it is published as a device", r->volume_id, path);
     if (tree_at(d, path) == v->disk.tree && machine_unmount(d->machine, path, 0) != 0)
-        return refuse(q, RPC_INTERNAL, "cannot unmount: it is busy");
+        return reject_request(q, RPC_INTERNAL, "cannot unmount: it is busy");
     use_end(d, path);
-    v->is_barred[d->node] = false;
+    v->is_expand_barred[d->node] = false;
     return RPC_OK;
 }
 
-/* --- Publishing --- */
+/* --- Publish and unpublish --- */
 
 static bool is_ephemeral(const Csi__V1__NodePublishVolumeRequest *r)
 {
@@ -298,25 +304,25 @@ static bool is_staged(struct sim_csi_driver *d, const struct storage_volume *v, 
     return v->is_block ? use_of(d, path) != NULL : tree_at(d, path) == v->disk.tree;
 }
 
-/* NULL, or why it may not be published. */
-static const char *find_fault(struct sim_csi_driver *d, const Csi__V1__NodePublishVolumeRequest *r,
-                              const struct storage_volume *v)
+/* NULL, or why the protocol forbids to publish the volume. */
+static const char *find_violation(struct sim_csi_driver *d, const Csi__V1__NodePublishVolumeRequest *r,
+                                  const struct storage_volume *v)
 {
     if (!r->volume_capability || (!v && !is_ephemeral(r)))
         return "there is no such volume";
     if (v && !v->is_attached[d->node])
         return "it is not attached to this node";
     if (v && v->is_block != is_block(r->volume_capability))
-        return "it is to be published in the other mode";
+        return "it is published in the wrong volume mode";
     if (v && d->has_stages && !is_staged(d, v, r->staging_target_path))
         return "it is not staged";
     if (!use_begin(d, r->target_path, r->volume_id, r->volume_capability, r->staging_target_path,
                    r->readonly))
-        return "it was asked for with other arguments";
+        return "the path is used with other arguments";
     return NULL;
 }
 
-static enum rpc_code publish(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_publish(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_publish_volume_request__descriptor);
@@ -329,29 +335,29 @@ static enum rpc_code publish(struct sim_csi_driver *d, struct peer_request *q)
     if (!m)
         return RPC_INVALID_ARGUMENT;
     if (v && !v->is_attached[d->node] && v->is_forced[d->node])
-        return refuse(q, RPC_INTERNAL, "the device is gone");
-    fault = find_fault(d, r, v);
+        return reject_request(q, RPC_INTERNAL, "the device is gone");
+    fault = find_violation(d, r, v);
     if (fault)
-        return complain(d, q, fault, r->volume_id, r->target_path);
+        return report_violation(d, q, fault, r->volume_id, r->target_path);
     if (v && v->is_block)
         return publish_block(d, q, v, r->target_path);
     now = tree_at(d, r->target_path);
     if (now && (!v || now == v->disk.tree))
         return RPC_OK;
     if (now)
-        return complain(d, q, "something else is mounted", r->volume_id, r->target_path);
+        return report_violation(d, q, "another volume is mounted there", r->volume_id, r->target_path);
     if (!make_target(d, r->target_path, S_IFDIR))
-        return complain(d, q, "its directory is missing", r->volume_id, r->target_path);
-    if (q->is_half)
+        return report_violation(d, q, "its directory is missing", r->volume_id, r->target_path);
+    if (q->is_partial)
         return RPC_INTERNAL;
     if (v)
         is_done = mount_at(d, v, d->has_stages ? r->staging_target_path : NULL, r->target_path, r->readonly);
     else
         is_done = machine_mount(d->machine, "ephemeral", r->target_path, "tmpfs", "rw") == 0;
-    return is_done ? RPC_OK : refuse(q, RPC_INTERNAL, "cannot mount");
+    return is_done ? RPC_OK : reject_request(q, RPC_INTERNAL, "cannot mount");
 }
 
-static enum rpc_code unpublish(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_unpublish(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_unpublish_volume_request__descriptor);
@@ -360,19 +366,19 @@ static enum rpc_code unpublish(struct sim_csi_driver *d, struct peer_request *q)
     if (!m)
         return RPC_INVALID_ARGUMENT;
     if (!r->volume_id[0] || !r->target_path[0])
-        return complain(d, q, "there is nothing to unpublish", r->volume_id, r->target_path);
+        return report_violation(d, q, "there is nothing to unpublish", r->volume_id, r->target_path);
     if (tree_at(d, r->target_path) && machine_unmount(d->machine, r->target_path, 0) != 0)
-        return refuse(q, RPC_INTERNAL, "cannot unmount: it is busy");
-    if (q->is_half)
+        return reject_request(q, RPC_INTERNAL, "cannot unmount: it is busy");
+    if (q->is_partial)
         return RPC_INTERNAL;
     remove_dir(d, r->target_path);
     use_end(d, r->target_path);
     return RPC_OK;
 }
 
-/* --- The rest --- */
+/* --- Other methods --- */
 
-static enum rpc_code describe(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_get_info(struct sim_csi_driver *d, struct peer_request *q)
 {
     Csi__V1__NodeGetInfoResponse answer;
     char id[sizeof d->machine->name + 4];
@@ -380,11 +386,11 @@ static enum rpc_code describe(struct sim_csi_driver *d, struct peer_request *q)
     (void)snprintf(id, sizeof id, "id-%s", d->machine->name);
     csi__v1__node_get_info_response__init(&answer);
     answer.node_id = id;
-    pack(q, &answer.base);
+    pack_answer(q, &answer.base);
     return RPC_OK;
 }
 
-static enum rpc_code list_capabilities(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_get_capabilities(struct sim_csi_driver *d, struct peer_request *q)
 {
     const Csi__V1__NodeServiceCapability__RPC__Type types[] = { CAN(GET_VOLUME_STATS), CAN(EXPAND_VOLUME),
                                                                 CAN(STAGE_UNSTAGE_VOLUME) };
@@ -402,11 +408,11 @@ static enum rpc_code list_capabilities(struct sim_csi_driver *d, struct peer_req
     }
     answer.n_capabilities = d->has_stages ? ARRAY_LEN(types) : ARRAY_LEN(types) - 1;
     answer.capabilities = items;
-    pack(q, &answer.base);
+    pack_answer(q, &answer.base);
     return RPC_OK;
 }
 
-static enum rpc_code measure(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_get_stats(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_get_volume_stats_request__descriptor);
@@ -416,16 +422,16 @@ static enum rpc_code measure(struct sim_csi_driver *d, struct peer_request *q)
     const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
 
     if (!m || !tree_at(d, r->volume_path))
-        return refuse(q, RPC_NOT_FOUND, "the volume is not there");
+        return reject_request(q, RPC_NOT_FOUND, "the volume is not mounted");
     usage.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
     usage.total = usage.available = (int64_t)(v ? v->fs_bytes : (uint64_t)1 << 30);
     answer.n_usage = 1;
     answer.usage = items;
-    pack(q, &answer.base);
+    pack_answer(q, &answer.base);
     return RPC_OK;
 }
 
-static enum rpc_code expand(struct sim_csi_driver *d, struct peer_request *q)
+static enum rpc_code serve_expand(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
         read_request(d, q, &csi__v1__node_expand_volume_request__descriptor);
@@ -437,38 +443,39 @@ static enum rpc_code expand(struct sim_csi_driver *d, struct peer_request *q)
     if (!m)
         return RPC_INVALID_ARGUMENT;
     if (!v || (v->is_block ? !has_disk_at(d, v, r->volume_path) : tree_at(d, r->volume_path) != v->disk.tree))
-        return complain(d, q, "it is neither staged nor published", r->volume_id, r->volume_path);
+        return report_violation(d, q, "it is neither staged nor published", r->volume_id, r->volume_path);
     bytes = r->capacity_range ? (uint64_t)r->capacity_range->required_bytes : v->disk.bytes;
     if (bytes > v->disk.bytes)
-        return complain(d, q, "its disk is smaller", r->volume_id, r->volume_path);
+        return report_violation(d, q, "its disk is smaller", r->volume_id, r->volume_path);
     if (sim_has_fault(d->machine->sim, &d->machine->rng, FAULT_HOST, 10))
-        return refuse(q, RPC_OUT_OF_RANGE, "not to this size");
-    if (q->is_half)
+        return reject_request(q, RPC_OUT_OF_RANGE, "this size is not possible");
+    if (q->is_partial)
         return RPC_INTERNAL;
     if (v->fs_bytes < bytes)
         v->fs_bytes = bytes;
     answer.capacity_bytes = (int64_t)v->fs_bytes;
-    pack(q, &answer.base);
+    pack_answer(q, &answer.base);
     return RPC_OK;
 }
 
 static const struct {
     const char *method;
     enum rpc_code (*serve)(struct sim_csi_driver *d, struct peer_request *q);
-    const ProtobufCMessageDescriptor *volume; /* its first field names a volume; NULL: it is about none */
+    const ProtobufCMessageDescriptor *volume; /* its first field is a volume; NULL: the method has none */
 } methods[] = {
-    { "/csi.v1.Node/NodeStageVolume", stage, &csi__v1__node_stage_volume_request__descriptor },
-    { "/csi.v1.Node/NodeUnstageVolume", unstage, &csi__v1__node_unstage_volume_request__descriptor },
-    { "/csi.v1.Node/NodePublishVolume", publish, &csi__v1__node_publish_volume_request__descriptor },
-    { "/csi.v1.Node/NodeUnpublishVolume", unpublish, &csi__v1__node_unpublish_volume_request__descriptor },
-    { "/csi.v1.Node/NodeExpandVolume", expand, &csi__v1__node_expand_volume_request__descriptor },
-    { "/csi.v1.Node/NodeGetVolumeStats", measure, NULL },
-    { "/csi.v1.Node/NodeGetInfo", describe, NULL },
-    { "/csi.v1.Node/NodeGetCapabilities", list_capabilities, NULL },
+    { "/csi.v1.Node/NodeStageVolume", serve_stage, &csi__v1__node_stage_volume_request__descriptor },
+    { "/csi.v1.Node/NodeUnstageVolume", serve_unstage, &csi__v1__node_unstage_volume_request__descriptor },
+    { "/csi.v1.Node/NodePublishVolume", serve_publish, &csi__v1__node_publish_volume_request__descriptor },
+    { "/csi.v1.Node/NodeUnpublishVolume", serve_unpublish,
+      &csi__v1__node_unpublish_volume_request__descriptor },
+    { "/csi.v1.Node/NodeExpandVolume", serve_expand, &csi__v1__node_expand_volume_request__descriptor },
+    { "/csi.v1.Node/NodeGetVolumeStats", serve_get_stats, NULL },
+    { "/csi.v1.Node/NodeGetInfo", serve_get_info, NULL },
+    { "/csi.v1.Node/NodeGetCapabilities", serve_get_capabilities, NULL },
 };
 
-/* All these messages begin with the volume's name. */
-static void subject(void *ctx, const struct peer_request *q, char ret[PEER_SUBJECT_BYTES])
+/* The subject is the volume: it is the first field of all these messages. */
+static void read_subject(void *ctx, const struct peer_request *q, char ret[PEER_SUBJECT_BYTES])
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m = NULL;
 
@@ -482,16 +489,17 @@ static void subject(void *ctx, const struct peer_request *q, char ret[PEER_SUBJE
                        ((const Csi__V1__NodeUnstageVolumeRequest *)(const void *)m)->volume_id);
 }
 
-static enum rpc_code serve(void *ctx, struct peer_request *q)
+static enum rpc_code serve_method(void *ctx, struct peer_request *q)
 {
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (strcmp(methods[i].method, q->method) == 0)
             return methods[i].serve(ctx, q);
-    return refuse(q, RPC_UNIMPLEMENTED, "there is no such method");
+    return reject_request(q, RPC_UNIMPLEMENTED, "there is no such method");
 }
 
-/* What must not grow while it is in use is not tried again before it was unmounted. */
-static void on_fate(void *ctx, const struct peer_request *q, enum rpc_code code)
+/* The agent does not retry an expansion that is impossible while the volume is in use, until it was
+ * unmounted. */
+static void on_forced_code(void *ctx, const struct peer_request *q, enum rpc_code code)
 {
     struct sim_csi_driver *d = ctx;
     struct storage_volume *v;
@@ -499,10 +507,10 @@ static void on_fate(void *ctx, const struct peer_request *q, enum rpc_code code)
 
     if (code != RPC_FAILED_PRECONDITION || strcmp(q->method, "/csi.v1.Node/NodeExpandVolume") != 0)
         return;
-    subject(d, q, volume);
+    read_subject(d, q, volume);
     v = storage_find(d->storage, volume);
     if (v)
-        v->is_barred[d->node] = true;
+        v->is_expand_barred[d->node] = true;
 }
 
-const struct machine_peer_type csi_service_type = { subject, serve, on_fate };
+const struct machine_peer_type csi_service_type = { read_subject, serve_method, on_forced_code };

@@ -1,3 +1,9 @@
+/* Berth's own programs as simulated processes.
+ *
+ * The components get loop, clock and client of the simulated process, and nothing from the real system. With
+ * an election there are two clients, as in src/daemon/remote.c: one for the lease, one for the components,
+ * whose requests are only sent while the lease is held. A process that loses its lease exits and is
+ * restarted. */
 #include "sim/daemon.h"
 
 #include <inttypes.h>
@@ -12,8 +18,8 @@ struct sim_daemon {
     struct daemon_settings settings;
     struct metrics *metrics;
     struct components *components;
-    struct client *own;    /* the lease's, which passes by the gate */
-    struct leader *leader; /* NULL: it is not elected */
+    struct client *lease_client; /* its requests do not need the lease */
+    struct leader *leader;       /* NULL: no election */
     char identity[64];
 };
 
@@ -30,7 +36,7 @@ static void on_stopped(void *ctx, bool is_lost)
 {
     struct sim_daemon *d = ctx;
 
-    sim_trace(d->process->sim, "%s leads no more%s", d->identity, is_lost ? ": lost" : "");
+    sim_trace(d->process->sim, "%s stops leading%s", d->identity, is_lost ? ": lost" : "");
     d->process->has_exited = true;
 }
 
@@ -44,7 +50,7 @@ static void on_synced(void *ctx)
         on_started(d);
 }
 
-/* As src/daemon/remote.c does it: two clients, one with a gate. */
+/* As in src/daemon/remote.c: two clients, one with a gate. */
 static void open_leader(struct sim_daemon *d)
 {
     struct sim_process *p = d->process;
@@ -61,8 +67,8 @@ static void open_leader(struct sim_daemon *d)
                                 .ctx = d };
     struct error err;
 
-    sim_must(client_new(&c, &d->own, &err), &err);
-    o.client = d->own;
+    sim_must(client_new(&c, &d->lease_client, &err), &err);
+    o.client = d->lease_client;
     sim_must(leader_new(&o, &d->leader, &err), &err);
     client_set_gate(p->client, leader_gate, d->leader);
 }
@@ -90,7 +96,7 @@ static void *daemon_start(struct sim_process *p, void *ctx)
     };
     if (d->settings.is_elected)
         open_leader(d);
-    if (components_new(&c, &d->components, &err) < 0) { /* a machine in trouble: as a process that ends */
+    if (components_new(&c, &d->components, &err) < 0) { /* after a fault: the process exits */
         sim_trace(p->sim, "%s cannot start: %s", p->program->name, err.msg);
         p->has_exited = true;
     }
@@ -103,7 +109,7 @@ static void daemon_kill(void *state)
 
     d->components = components_free(d->components);
     d->leader = leader_free(d->leader);
-    d->own = client_free(d->own);
+    d->lease_client = client_free(d->lease_client);
     d->metrics = metrics_free(d->metrics);
     daemon_settings_done(&d->settings);
     free(d);

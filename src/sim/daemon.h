@@ -1,5 +1,5 @@
-/* Berth's own programs in a simulated world: the components of src/daemon, put together as they are in a
- * process, on a simulated machine. */
+/* Berth's own programs in a simulated world: the components of src/daemon, assembled as in a real process, on
+ * a simulated machine. */
 #ifndef BERTH_SIM_DAEMON_H
 #define BERTH_SIM_DAEMON_H
 
@@ -7,10 +7,10 @@
 #include "daemon/settings.h"
 #include "sim/sim_world.h"
 
-/* What a daemon program is: the ctx of its process. */
+/* The ctx of the process. */
 struct sim_daemon_options {
     const struct daemon_program *program;
-    struct daemon_settings settings; /* as given */
+    struct daemon_settings settings; /* before daemon_settings_check() */
     const char *host;
 };
 

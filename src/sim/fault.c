@@ -1,3 +1,7 @@
+/* The faults by name, and lists of them as the command line has them.
+ *
+ * The names are the interface of `berth sim --faults` and the words of the trace; src/cli/sim.c describes
+ * them. Lists are parsed from left to right: a name adds its fault, a name after "-" removes it. */
 #include "sim/fault.h"
 
 #include <assert.h>
@@ -50,7 +54,7 @@ int faults_parse(struct str list, unsigned *ret, struct error *err)
             name = (struct str){ name.s + 1, name.len - 1 };
         bit = fault_bit(name);
         if (!bit)
-            return error_set(err, ERR_INVALID, "there is no fault '%.*s'", STR_ARG(name));
+            return error_set(err, ERR_INVALID, "unknown fault '%.*s'", STR_ARG(name));
         faults = is_less ? faults & ~bit : faults | bit;
     }
     *ret = faults;

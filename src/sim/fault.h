@@ -1,4 +1,4 @@
-/* What can go wrong in a simulated world. */
+/* The faults that a simulated world injects. */
 #ifndef BERTH_SIM_FAULT_H
 #define BERTH_SIM_FAULT_H
 
@@ -7,21 +7,21 @@
 
 enum sim_fault {
     FAULT_DELAY,     /* requests and answers take seconds */
-    FAULT_REFUSE,    /* nobody listens */
-    FAULT_LOSE,      /* the connection breaks before the request arrives, or after it was carried out */
-    FAULT_HANG,      /* no answer ever comes; carried out or not */
-    FAULT_ERROR,     /* 500, 503, 429; 504 after it was carried out */
-    FAULT_TWICE,     /* a request arrives twice, and the second one's answer comes back */
+    FAULT_REFUSE,    /* connections are refused */
+    FAULT_LOSE,      /* the connection breaks before the request arrives, or after it was processed */
+    FAULT_HANG,      /* no answer, whether the request was processed or not */
+    FAULT_ERROR,     /* 500, 503, 429; 504 after the request was processed */
+    FAULT_TWICE,     /* a request arrives twice; the client gets the second answer */
     FAULT_CUT,       /* watches end in the middle */
-    FAULT_LAG,       /* events of a watch come late: what caches show is old */
-    FAULT_REPLAY,    /* events of a watch come again, and lines that nobody can read between them */
-    FAULT_PAUSE,     /* a process stands still while time passes */
-    FAULT_CRASH,     /* a process is killed and started again */
-    FAULT_RESTART,   /* the server ends and comes back */
+    FAULT_LAG,       /* events of a watch are late: caches are stale */
+    FAULT_REPLAY,    /* events of a watch are repeated, with invalid lines in between */
+    FAULT_PAUSE,     /* a process is suspended while time passes */
+    FAULT_CRASH,     /* a process is killed and restarted */
+    FAULT_RESTART,   /* the server stops and restarts */
     FAULT_PARTITION, /* a process and the server cannot reach each other */
     FAULT_CLOCK,     /* a wall clock is set to another time */
-    FAULT_HOST,      /* host operations fail, hang, or succeed after everybody gave up */
-    FAULT_REBOOT,    /* a machine loses its power and comes back */
+    FAULT_HOST,      /* host operations fail, hang, or succeed after their timeout */
+    FAULT_REBOOT,    /* a machine loses power and reboots */
     FAULT_COUNT,
 };
 
@@ -29,7 +29,7 @@ enum sim_fault {
 
 extern const char *const fault_names[];
 
-/* "delay,crash", "all", "none", "all,-crash". */
+/* Parses "delay,crash", "all", "none", "all,-crash". ERR_INVALID names an unknown fault. */
 int faults_parse(struct str list, unsigned *ret, struct error *err);
 
 #endif

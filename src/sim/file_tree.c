@@ -1,3 +1,8 @@
+/* In-memory file systems.
+ *
+ * A node is in exactly one list of nodes, that of its file system, from its creation until the file system is
+ * freed. A node with a parent has exactly one entry there. Lookups in a directory are linear: directories are
+ * small. Contents are copied once per sync. */
 #include "sim/file_tree.h"
 
 #include <assert.h>
@@ -27,7 +32,7 @@ static struct file_node *node_new(struct file_tree *t, mode_t mode)
     n->tree = t;
     n->ino = ++t->inos;
     n->mode = mode;
-    n->made_ns = t->now_ns ? *t->now_ns : 0;
+    n->created_ns = t->now_ns ? *t->now_ns : 0;
     n->data = BUF_INIT(TREE_FILE_BYTES_MAX);
     n->synced = BUF_INIT(TREE_FILE_BYTES_MAX);
     n->is_synced = true;
@@ -178,7 +183,7 @@ void tree_write(struct file_node *file, const char *text)
 {
     buf_clear(&file->data);
     buf_add_cstr(&file->data, text);
-    tree_note_change(); /* it may be a link */
+    tree_note_change(); /* it may be a link, and change where paths lead */
     file->is_synced = false;
     tree_sync(file);
 }

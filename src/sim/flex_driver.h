@@ -1,5 +1,5 @@
-/* A FlexVolume driver, as a model: a program that the plugin runs on each node, and on the machine of the
- * controllers for attaching. What it may not be asked for it complains of. */
+/* The model of a FlexVolume driver: a program that the plugin runs on each node, and on the machine of the
+ * controllers to attach and detach. A call that the protocol forbids fails the run. */
 #ifndef BERTH_SIM_FLEX_DRIVER_H
 #define BERTH_SIM_FLEX_DRIVER_H
 
@@ -10,11 +10,11 @@
 struct flex_program {
     struct sim_storage *storage;
     struct machine *machine;
-    bool attaches;       /* else it mounts where a pod has the volume */
-    bool mounts_devices; /* else the node does */
+    bool attaches;       /* it supports attach; otherwise it mounts in the directory of the pod */
+    bool mounts_devices; /* it supports mountdevice; otherwise the node mounts the device */
 };
 
-/* Installs the program on its machine, where it stays. */
+/* Installs the program on its machine. *p must live as long as the machine. */
 void flex_program_install(struct flex_program *p);
 
 #endif

@@ -1,3 +1,10 @@
+/* Host operations.
+ *
+ * The moments of effect and end, and whether the operation fails, are drawn when it starts. An operation
+ * never reports success before its effect. It is freed when both moments have passed; an operation of a
+ * killed process stays until its effect, or is dropped.
+ *
+ * Cost: every call visits all operations; there are few. */
 #include "sim/host.h"
 
 #include <assert.h>
@@ -10,11 +17,11 @@
 struct host_op {
     TAILQ_ENTRY(host_op) link;
     struct sim_host *host;
-    struct sim_process *process; /* NULL: gone */
+    struct sim_process *process; /* NULL: the end was reported, or the process was killed */
     char what[32];
     char name[128];
-    uint64_t effect_ns; /* UINT64_MAX: none, or it was */
-    uint64_t end_ns;    /* UINT64_MAX: never told, or nobody is left to be told */
+    uint64_t effect_ns; /* UINT64_MAX: no effect, or it has happened */
+    uint64_t end_ns;    /* UINT64_MAX: not reported, or there is no process to report it to */
     bool has_failed;
     host_done_fn *done;
     void *ctx;
@@ -43,9 +50,9 @@ void host_done(struct sim_host *h)
     }
 }
 
-static bool has_trouble(struct sim_host *h, unsigned percent)
+static bool draw_host_fault(struct sim_host *h, unsigned percent)
 {
-    return sim_has_fault(h->sim, &h->rng, FAULT_HOST, h->is_poor ? 3 * percent : percent);
+    return sim_has_fault(h->sim, &h->rng, FAULT_HOST, h->is_unreliable ? 3 * percent : percent);
 }
 
 static void draw_times(struct host_op *op)
@@ -54,19 +61,19 @@ static void draw_times(struct host_op *op)
     uint64_t now_ns = h->sim->now_ns, usual = now_ns + rng_below(&h->rng, 50 * NS_PER_MS);
 
     op->effect_ns = op->end_ns = usual;
-    if (has_trouble(h, 15)) /* slow */
+    if (draw_host_fault(h, 15)) /* slow */
         op->effect_ns = op->end_ns = now_ns + rng_below(&h->rng, 60 * NS_PER_S);
-    if (has_trouble(h, 10)) { /* fails, before or after the effect */
+    if (draw_host_fault(h, 10)) { /* fails, before or after the effect */
         op->has_failed = true;
         if (rng_chance(&h->rng, 50))
             op->effect_ns = UINT64_MAX;
     }
-    if (has_trouble(h, 5)) /* hangs */
+    if (draw_host_fault(h, 5)) /* hangs */
         op->end_ns = UINT64_MAX;
-    if (has_trouble(h, 5)) /* succeeds when nobody waits any more */
+    if (draw_host_fault(h, 5)) /* succeeds after the timeout */
         op->effect_ns = now_ns + rng_below(&h->rng, 300 * NS_PER_S);
     if (op->effect_ns != UINT64_MAX && op->effect_ns > op->end_ns)
-        op->has_failed = true; /* nobody says that it is done before it is */
+        op->has_failed = true; /* success is not reported before the effect */
 }
 
 struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char *what, const char *name,
@@ -85,7 +92,7 @@ struct host_op *host_start(struct sim_host *h, struct sim_process *p, const char
     op->ctx = ctx;
     draw_times(op);
     TAILQ_INSERT_TAIL(&h->ops, op, link);
-    sim_trace(h->sim, "host begins to %s %s", what, name);
+    sim_trace(h->sim, "host starts %s %s", what, name);
     if (h->on_begin)
         h->on_begin(h->ctx, what, name);
     return op;
@@ -113,7 +120,7 @@ void host_lose_process(struct sim_host *h, const struct sim_process *p)
     }
 }
 
-static bool is_due(const struct host_op *op)
+static bool is_op_due(const struct host_op *op)
 {
     uint64_t now_ns = op->host->sim->now_ns;
 
@@ -128,11 +135,11 @@ size_t host_due(struct sim_host *h)
     size_t count = 0;
 
     TAILQ_FOREACH(op, &h->ops, link)
-        count += is_due(op);
+        count += is_op_due(op);
     return count;
 }
 
-static void end(struct host_op *op)
+static void host_op_end(struct host_op *op)
 {
     struct error err;
     int r = 0;
@@ -140,7 +147,7 @@ static void end(struct host_op *op)
     void *ctx = op->ctx;
 
     if (op->has_failed)
-        r = error_set(&err, ERR_IO, "%s %s: bad day", op->what, op->name);
+        r = error_set(&err, ERR_IO, "%s %s: injected failure", op->what, op->name);
     sim_trace(op->host->sim, "host ends %s %s: %s", op->what, op->name, r < 0 ? err.msg : "ok");
     op->process->has_work = true;
     op->done = NULL;
@@ -156,15 +163,15 @@ void host_deliver(struct sim_host *h, size_t which)
     struct host_op *op;
 
     TAILQ_FOREACH(op, &h->ops, link)
-        if (is_due(op) && which-- == 0)
+        if (is_op_due(op) && which-- == 0)
             break;
     assert(op);
     if (op->effect_ns > h->sim->now_ns) {
-        end(op);
+        host_op_end(op);
         return;
     }
     op->effect_ns = UINT64_MAX;
-    sim_trace(h->sim, "host does %s %s", op->what, op->name);
+    sim_trace(h->sim, "host performs %s %s", op->what, op->name);
     if (h->on_effect)
         h->on_effect(h->ctx, op->what, op->name);
     if (!op->done)

@@ -1,3 +1,8 @@
+/* Machines: creation, reboot, programs.
+ *
+ * The first file system is the root, on the disk of the machine; the others have no disk and are freed by a
+ * reboot. A machine is never without its root mount, except inside machine_reboot(). Memory is not checked: a
+ * simulation without memory aborts. */
 #include "sim/machine.h"
 
 #include <assert.h>
@@ -11,18 +16,18 @@
 static const char *const first_dirs[] = { "/dev", "/proc",    "/sys",      "/run",
                                           "/tmp", "/usr/bin", "/usr/sbin", "/var/lib" };
 
-static void boot(struct machine *m)
+static void machine_boot(struct machine *m)
 {
-    struct machine_mount *x = sim_alloc(sizeof *x);
+    struct machine_mount *mount = sim_alloc(sizeof *mount);
     char id[64];
 
-    *x = (struct machine_mount){ .id = ++m->mounts_made, .root = m->trees.items[0]->root };
-    x->tree = m->trees.items[0];
-    TAILQ_INSERT_TAIL(&m->mounts, x, link);
+    *mount = (struct machine_mount){ .id = ++m->mounts_made, .root = m->trees.items[0]->root };
+    mount->tree = m->trees.items[0];
+    TAILQ_INSERT_TAIL(&m->mounts, mount, link);
     machine_loops_boot(m);
     tree_note_change();
     (void)snprintf(id, sizeof id, "%s-%" PRIu64 "\n", m->name, ++m->boots);
-    tree_write(tree_make(x->root, "/proc/sys/kernel/random/boot_id", S_IFREG | 0444), id);
+    tree_write(tree_make(mount->root, "/proc/sys/kernel/random/boot_id", S_IFREG | 0444), id);
 }
 
 struct file_tree *machine_add_tree(struct machine *m, const char *type, const char *source)
@@ -54,19 +59,19 @@ struct machine *machine_new(struct sim *s, const char *name)
     root = machine_add_tree(m, "ext4", "/dev/vda1");
     for (size_t i = 0; i < ARRAY_LEN(first_dirs); i++)
         (void)tree_make(root->root, first_dirs[i], S_IFDIR | 0755);
-    boot(m);
+    machine_boot(m);
     s->machines[s->machines_count++] = m;
     return m;
 }
 
-static void end_mounts(struct machine *m)
+static void free_mounts(struct machine *m)
 {
-    struct machine_mount *x;
+    struct machine_mount *mount;
 
     tree_note_change();
-    while ((x = TAILQ_FIRST(&m->mounts))) {
-        TAILQ_REMOVE(&m->mounts, x, link);
-        free(x);
+    while ((mount = TAILQ_FIRST(&m->mounts))) {
+        TAILQ_REMOVE(&m->mounts, mount, link);
+        free(mount);
     }
 }
 
@@ -75,14 +80,14 @@ void machine_reboot(struct machine *m)
     sim_trace(m->sim, "%s reboots", m->name);
     children_kill_all(m);
     calls_drop_all(m);
-    end_mounts(m);
+    free_mounts(m);
     tree_cut_power(m->trees.items[0]);
     for (size_t i = 0; i < m->disks.count; i++)
         if (m->disks.items[i] && m->disks.items[i]->tree)
             tree_cut_power(m->disks.items[i]->tree);
     while (m->trees.count > 1)
         (void)tree_free(m->trees.items[--m->trees.count]);
-    boot(m);
+    machine_boot(m);
     if (m->on_reboot)
         m->on_reboot(m->ctx);
 }
@@ -93,7 +98,7 @@ struct machine *machine_free(struct machine *m)
         return NULL;
     children_kill_all(m);
     calls_drop_all(m);
-    end_mounts(m);
+    free_mounts(m);
     for (size_t i = 0; i < m->trees.count; i++)
         (void)tree_free(m->trees.items[i]);
     for (size_t i = 0; i < m->files.count; i++)

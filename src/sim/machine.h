@@ -1,11 +1,11 @@
 /* A simulated machine: the kernel (io/sys.h) of the simulated processes that run on it.
  *
  * It has a root file system on a disk, other file systems, devices, a mount table, the descriptors of its
- * processes, and programs that a process may start. Paths are resolved as Linux does, over mounts, links and
- * "..", with the limits of openat2(). Every call of a worker is a moment at which others may run, at which it
- * may fail or hang, and at which its process may be killed: then the rest of its calls does nothing.
+ * processes, and programs that a process may start. Paths are resolved as in Linux, across mounts, links and
+ * "..", with the limits of openat2(). At every system call of a worker other processes may run, the call may
+ * fail or hang, and the process may be killed; the remaining calls of a killed process have no effect.
  *
- * A reboot ends the processes and the mounts and keeps the disks as they were synced. */
+ * A reboot ends processes and mounts, and reverts the disks to their last sync. */
 #ifndef BERTH_SIM_MACHINE_H
 #define BERTH_SIM_MACHINE_H
 
@@ -16,33 +16,33 @@
 #include "io/sys.h"
 #include "sim/file_tree.h"
 
-/* Descriptors begin here: none of the real kernel's is mistaken for one. */
+/* The first descriptor: descriptors of the real kernel are smaller. */
 #define MACHINE_FD_MIN (1 << 20)
 
 struct machine;
 struct sim;
 struct sim_process;
 
-/* A disk, which may be moved from machine to machine. */
+/* A disk, which can be attached to several machines in turn. */
 struct sim_disk {
     char name[64]; /* /dev/NAME where it is attached */
     uint64_t bytes;
-    struct file_tree *tree; /* its own; NULL: blank */
+    struct file_tree *tree; /* its file system; NULL: none */
 };
 
 struct machine_mount {
     TAILQ_ENTRY(machine_mount) link; /* in the order of mounting */
     int id;
     struct machine_mount *parent; /* NULL: the root */
-    struct file_node *at;         /* what of the parent's it covers */
-    struct file_node *root;       /* what it shows */
+    struct file_node *at;         /* the node of the parent mount that it covers */
+    struct file_node *root;       /* the node that is visible there */
     struct file_tree *tree;
     bool is_read_only;
 };
 
 TAILQ_HEAD(machine_mounts, machine_mount);
 
-/* Somewhere in the tree of mounts. */
+/* A node, seen through a mount. */
 struct machine_place {
     struct machine_mount *mount;
     struct file_node *node;
@@ -54,20 +54,20 @@ struct machine_file {
     struct machine_place place;
     int flags;
     size_t at;
-    struct buf text; /* of a file that the kernel writes: the mount table */
+    struct buf text; /* of a file that the kernel generates: the mount table */
     bool is_kernels;
 };
 
-/* /dev/loop0, …, by their numbers. */
+/* A loop device: item N of the list is /dev/loopN. */
 struct machine_loop {
     struct file_node *device;
-    struct machine_place file; /* what it holds open; no node: nothing */
+    struct machine_place file; /* the backing file; its node is NULL: free */
 };
 
-/* What a command does when it is run on this machine. */
+/* A command that can be run on this machine. */
 struct machine_program {
     const char *path; /* "/usr/sbin/mkfs.ext4" */
-    /* At the moment when it takes effect. Its exit status; what it says goes to out. */
+    /* Called when the command takes effect. Returns its exit status; writes its output to out. */
     int (*run)(struct machine *m, void *ctx, const char *const *argv, const char *const *env,
                struct str input, struct buf *out);
     void *ctx;
@@ -78,9 +78,9 @@ struct machine {
     struct sim *sim;
     char name[32];
     struct rng rng;
-    int64_t now_ns;                /* of its files */
-    VEC(struct file_tree *) trees; /* its own: the root, and what is not on a disk */
-    VEC(struct sim_disk *) disks;  /* by the number of their device files; NULL: detached */
+    int64_t now_ns;                /* for its files */
+    VEC(struct file_tree *) trees; /* its own file systems: the root, and those without a disk */
+    VEC(struct sim_disk *) disks;  /* by the number of the device file; NULL: detached */
     VEC(struct machine_loop) loops;
     struct machine_mounts mounts;
     int mounts_made;
@@ -93,10 +93,9 @@ struct machine {
     TAILQ_HEAD(, machine_call) calls;
     unsigned calls_made;
     uint64_t boots;
-    uint64_t child_began_ns; /* when the child was started whose program runs */
+    uint64_t child_began_ns; /* when the child was started whose program takes effect now */
 
-    /* Set by the scenario; may be NULL. Before a mount goes: the place it is at, for who looks after what
-     * is used. */
+    /* Set by the scenario; may be NULL. on_unmount is called before a mount is removed, with its path. */
     void (*on_unmount)(void *ctx, const char *path);
     void (*on_reboot)(void *ctx);
     void *ctx;
@@ -105,20 +104,20 @@ struct machine {
 struct machine *machine_new(struct sim *s, const char *name);
 struct machine *machine_free(struct machine *m);
 
-/* Everything that ran is gone by now. The disks stay. */
+/* Ends mounts and children. The processes have been killed; the disks stay. */
 void machine_reboot(struct machine *m);
-/* A process is gone: its descriptors and watches go, its children stay. */
+/* A process was killed: closes its descriptors. Its children continue. */
 void machine_lose_process(struct machine *m, const struct sim_process *p);
 
-/* Another file system of the machine's, which a reboot takes. */
+/* Adds a file system that is not on a disk; a reboot frees it. */
 struct file_tree *machine_add_tree(struct machine *m, const char *type, const char *source);
-/* The disk is there, as /dev/NAME, or goes, whatever is mounted from it. */
+/* Adds the disk as /dev/NAME, or removes it, even if it is mounted. */
 void machine_attach_disk(struct machine *m, struct sim_disk *d);
 void machine_detach_disk(struct machine *m, struct sim_disk *d);
-/* The disk of an open device or of a device file; NULL. */
+/* The disk of a device node, or of the device file at a path; NULL: none. */
 struct sim_disk *machine_disk_of(const struct machine *m, const struct file_node *n);
 struct sim_disk *machine_find_disk(struct machine *m, const char *path);
-/* True while a file system of the disk is mounted here, or the disk itself is bound to a file. */
+/* True while the file system of the disk is mounted here, or its device is bind-mounted. */
 bool machine_mounts_disk(const struct machine *m, const struct sim_disk *d);
 void machine_add_program(struct machine *m, const char *path,
                          int (*run)(struct machine *m, void *ctx, const char *const *argv,
@@ -127,31 +126,31 @@ void machine_add_program(struct machine *m, const char *path,
 
 /* --- machine_path.c --- */
 
-#define PLACE_NOFOLLOW 1U    /* a link at the end is what is meant */
+#define PLACE_NOFOLLOW 1U    /* do not follow a link that is the last component */
 #define PLACE_NO_SYMLINKS 2U /* RESOLVE_NO_SYMLINKS */
 #define PLACE_NO_XDEV 4U
 #define PLACE_BENEATH 8U
-/* The last component need not be there: the place is its directory, and `last` its name. */
+/* Find the directory of the last component, which need not exist; `last` gets its name. */
 #define PLACE_PARENT 16U
 
-/* Where the path leads from `at`, a descriptor or AT_FDCWD (the root). 0 or an errno. */
+/* Resolves a path from `at`, a descriptor or AT_FDCWD (the root). Returns 0 or an errno. */
 int machine_find(struct machine *m, int at, const char *path, unsigned flags, struct machine_place *ret,
                  char last[NAME_MAX + 1]);
-/* In the tree of mounts, for people and mount tables; "" for what is not there any more. */
+/* The absolute path of a place; "" if it was removed. */
 void machine_path_of(const struct machine *m, struct machine_place p, char ret[PATH_MAX]);
-/* On top of what is mounted right there. */
+/* The root of the topmost mount on the place; the place itself if nothing is mounted there. */
 struct machine_place machine_top(const struct machine *m, struct machine_place p);
 
 /* --- machine_loops.c --- */
 
-/* False: the request is not about loop devices. *ret is a number, or negative, an errno. */
+/* False: not a request of loop devices. *ret is the result of the ioctl, or a negative errno. */
 bool machine_loop_ioctl(struct machine *m, const struct machine_file *f, unsigned long request, void *arg,
                         int *ret);
-/* A loop device has a file of this mount. */
+/* True if the backing file of a loop device is on this mount. */
 bool machine_loop_holds(const struct machine *m, const struct machine_mount *mount);
-/* The mount goes all the same. */
+/* The mount is removed in spite of loop devices (lazy unmount). */
 void machine_loops_leave(struct machine *m, const struct machine_mount *mount);
-/* None is left; the control device is there. */
+/* Removes all loop devices and creates the control device. */
 void machine_loops_boot(struct machine *m);
 
 /* --- machine_mounts.c --- */
@@ -159,10 +158,10 @@ void machine_loops_boot(struct machine *m);
 int machine_mount(struct machine *m, const char *source, const char *target, const char *type,
                   const char *options);
 int machine_unmount(struct machine *m, const char *target, int flags);
-/* /proc/self/mountinfo. */
+/* Writes /proc/self/mountinfo. */
 void machine_write_mounts(const struct machine *m, struct buf *out);
 bool machine_has_mount(const struct machine *m, const char *path);
-/* Calls fn with the path of each mount but the root. */
+/* Calls fn with the path of each mount except the root. */
 void machine_each_mount(const struct machine *m,
                         void (*fn)(void *ctx, const char *path, const struct file_tree *t), void *ctx);
 
@@ -180,7 +179,7 @@ void machine_process_drop(struct sys *k, struct process *c);
 int machine_process_wait(struct sys *k, const struct process_spec *spec, const atomic_int *stop,
                          process_done_fn done, void *ctx, struct error *err);
 
-/* As in network.h; over all machines. */
+/* As in network.h, for all machines. */
 size_t children_due(const struct sim *s);
 void children_deliver(struct sim *s, size_t which);
 uint64_t children_next_ns(const struct sim *s);
@@ -195,7 +194,7 @@ struct dirwatch *machine_dirwatch_stop(struct sys *k, struct dirwatch *w);
 int machine_mount_watch_start(struct sys *k, struct loop *l, loop_fn fn, void *ctx, struct mount_watch **ret,
                               struct error *err);
 struct mount_watch *machine_mount_watch_stop(struct sys *k, struct mount_watch *w);
-/* Tell the watches. */
+/* Notify the watches of a directory, or of the mount table. */
 void machine_entry_changed(struct machine *m, struct file_node *dir, const char *name);
 void machine_mounts_changed(struct machine *m);
 

@@ -1,5 +1,8 @@
-/* Children of the processes of a simulated machine: commands that take effect at one moment and end at
- * another. A child outlives its parent: what it was started for may still happen. */
+/* Child processes on a simulated machine: commands that take effect at one moment and end at another.
+ *
+ * Both moments, and whether the command fails, are drawn when it is started. A child survives its parent: the
+ * command of a killed process may still take effect. A child is freed when its end was reported, when its
+ * owner drops it, or when the machine reboots. Every call visits all children; there are few. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -14,25 +17,25 @@
 
 #define CHILD_BYTES_MAX ((size_t)1 << 21)
 #define CHILD_OUT_BYTES_MAX 65536
-#define STOP_LOOK_NS NS_PER_S /* how soon a waiting worker sees that it is to stop */
+#define STOP_LOOK_NS NS_PER_S /* how often a waiting worker checks whether it was cancelled */
 
-/* Of a loop (done) or of a worker. */
+/* Started by a loop, which gets `done`, or by a worker, which waits. */
 struct process {
     TAILQ_ENTRY(process) link;
     struct machine *machine;
-    struct sim_process *owner; /* NULL: gone */
-    struct sim_worker *worker; /* that waits for it; NULL: none */
+    struct sim_process *owner; /* NULL: it was killed */
+    struct sim_worker *worker; /* the one that waits for it; NULL: none */
     const struct machine_program *program;
     struct arena arena;
     const char **argv;
     const char **env;
     struct str input;
     uint64_t began_ns;
-    uint64_t effect_ns; /* UINT64_MAX: none, or it was */
+    uint64_t effect_ns; /* UINT64_MAX: no effect, or it has happened */
     uint64_t end_ns;    /* UINT64_MAX: it hangs */
-    uint64_t limit_ns;  /* when it is told to end */
-    bool fails;         /* whatever it did */
-    bool has_ended;     /* result holds */
+    uint64_t limit_ns;  /* when it is terminated */
+    bool fails;         /* it exits with an error, with or without effect */
+    bool has_ended;     /* result is valid */
     struct process_result result;
     struct buf out;
     process_done_fn done;
@@ -55,7 +58,7 @@ static const char **copy_list(struct arena *a, const char *const *list)
     return all;
 }
 
-static const char *path_of(const char *const *env)
+static const char *find_path_variable(const char *const *env)
 {
     for (; env && *env; env++)
         if (strncmp(*env, "PATH=", 5) == 0)
@@ -63,7 +66,7 @@ static const char *path_of(const char *const *env)
     return "";
 }
 
-/* NULL: there is no such program. */
+/* Searches PATH as execvp() does. NULL: there is no such program. */
 static const struct machine_program *find_program(struct machine *m, const char *name, const char *dirs)
 {
     struct str rest = str_of(dirs);
@@ -83,7 +86,7 @@ static const struct machine_program *find_program(struct machine *m, const char 
     return NULL;
 }
 
-static void draw_times(struct process *c)
+static void draw_child_times(struct process *c)
 {
     struct machine *m = c->machine;
     struct sim *s = m->sim;
@@ -104,13 +107,13 @@ static void draw_times(struct process *c)
 static int child_new(struct machine *m, const struct process_spec *spec, struct process **ret,
                      struct error *err)
 {
-    const struct machine_program *program = find_program(m, spec->argv[0], path_of(spec->env));
+    const struct machine_program *program = find_program(m, spec->argv[0], find_path_variable(spec->env));
     struct process *c;
 
-    if (!program || sim_process_here()->is_dying)
+    if (!program || sim_process_current()->is_dying)
         return error_set(err, ERR_NOT_FOUND, "cannot start '%s': command not found in PATH", spec->argv[0]);
     c = sim_alloc(sizeof *c);
-    *c = (struct process){ .machine = m, .owner = sim_process_here(), .program = program };
+    *c = (struct process){ .machine = m, .owner = sim_process_current(), .program = program };
     c->arena = ARENA_INIT(CHILD_BYTES_MAX);
     c->argv = copy_list(&c->arena, spec->argv);
     c->env = copy_list(&c->arena, spec->env);
@@ -119,7 +122,7 @@ static int child_new(struct machine *m, const struct process_spec *spec, struct 
     c->began_ns = m->sim->now_ns;
     c->limit_ns = c->began_ns + spec->limit_ns;
     c->result.limit_ns = spec->limit_ns;
-    draw_times(c);
+    draw_child_times(c);
     TAILQ_INSERT_TAIL(&m->children, c, link);
     sim_trace(m->sim, "%s starts %s %s", m->name, c->argv[0], c->argv[1] ? c->argv[1] : "");
     *ret = c;
@@ -134,9 +137,9 @@ static void child_free(struct process *c)
     free(c);
 }
 
-/* --- Its life --- */
+/* --- Effect and end --- */
 
-static void take_effect(struct process *c)
+static void child_take_effect(struct process *c)
 {
     c->effect_ns = UINT64_MAX;
     c->machine->child_began_ns = c->began_ns;
@@ -147,7 +150,7 @@ static void take_effect(struct process *c)
         c->result.exit_code = 1;
 }
 
-/* Told to end: what it has not done it does not do any more. */
+/* Terminates the child by a signal: it does not take effect any more. */
 static void child_terminate(struct process *c)
 {
     c->effect_ns = UINT64_MAX;
@@ -167,7 +170,7 @@ static void child_end(struct process *c)
         c->result.exit_code = 1;
     c->has_ended = true;
     if (c->worker) {
-        worker_wake(c->worker); /* it frees the child */
+        worker_wake(c->worker); /* the worker frees the child */
         return;
     }
     if (!c->owner || !done) {
@@ -181,7 +184,7 @@ static void child_end(struct process *c)
     child_free(c);
 }
 
-static bool is_due(const struct process *c)
+static bool is_child_due(const struct process *c)
 {
     uint64_t now_ns = c->machine->sim->now_ns;
 
@@ -194,13 +197,13 @@ static bool is_due(const struct process *c)
     return c->end_ns <= now_ns || (c->limit_ns <= now_ns && !c->result.timed_out);
 }
 
-static struct process *find_due(const struct sim *s, size_t *which)
+static struct process *find_due_child(const struct sim *s, size_t *which)
 {
     struct process *c;
 
     for (unsigned i = 0; i < s->machines_count; i++)
         TAILQ_FOREACH(c, &s->machines[i]->children, link)
-            if (is_due(c) && (*which)-- == 0)
+            if (is_child_due(c) && (*which)-- == 0)
                 return c;
     return NULL;
 }
@@ -209,16 +212,16 @@ size_t children_due(const struct sim *s)
 {
     size_t which = SIZE_MAX;
 
-    (void)find_due(s, &which);
+    (void)find_due_child(s, &which);
     return SIZE_MAX - which;
 }
 
 void children_deliver(struct sim *s, size_t which)
 {
-    struct process *c = find_due(s, &which);
+    struct process *c = find_due_child(s, &which);
 
     if (c->effect_ns <= s->now_ns) {
-        take_effect(c);
+        child_take_effect(c);
     } else if (c->end_ns <= s->now_ns) {
         child_end(c);
     } else {
@@ -243,7 +246,7 @@ uint64_t children_next_ns(const struct sim *s)
     return next;
 }
 
-/* The owner is gone: nobody is told. */
+/* The owner was killed: the end is not reported. */
 void children_lose_process(struct machine *m, const struct sim_process *p)
 {
     struct process *c;
@@ -293,7 +296,7 @@ void machine_process_cancel(struct sys *k, struct process *c)
     }
 }
 
-/* A process that goes kills the child; one that is killed does not. */
+/* Kills the child, except while its owner is being killed: then the child continues. */
 void machine_process_drop(struct sys *k, struct process *c)
 {
     (void)k;
@@ -313,9 +316,9 @@ int machine_process_wait(struct sys *k, const struct process_spec *spec, const a
         return r;
     c->worker = worker_here();
     while (!c->has_ended) {
-        if (!worker_wait(machine_of(k)->sim->now_ns + STOP_LOOK_NS)) { /* killed: the child lives on */
+        if (!worker_wait(machine_of(k)->sim->now_ns + STOP_LOOK_NS)) { /* killed; the child continues */
             c->worker = NULL;
-            children_lose_process(machine_of(k), sim_process_here());
+            children_lose_process(machine_of(k), sim_process_current());
             return error_set(err, ERR_CANCELLED, "%s was cancelled", spec->argv[0]);
         }
         if (stop && atomic_load(stop) != 0)

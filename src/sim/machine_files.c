@@ -1,4 +1,9 @@
-/* The files of a simulated machine: what its kernel does when it is called. */
+/* System calls of a simulated machine (io/sys.h).
+ *
+ * Functions named call_* have the signature and the result of the system call, with errno set. Calls of a
+ * worker go through worker_call() first, where they may be delayed or fail. A descriptor is the index of an
+ * open file plus MACHINE_FD_MIN; closing a descriptor twice fails the run. Descriptors below MACHINE_FD_MIN
+ * belong to libraries that use the real kernel. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -20,8 +25,8 @@
 #define BLOCK_BYTES 4096
 #define DISK_MAJOR 250
 
-/* errnum as libc tells it. */
-static int answer(int errnum)
+/* Returns 0, or sets errno and returns -1. */
+static int set_errno(int errnum)
 {
     if (errnum == 0)
         return 0;
@@ -51,7 +56,7 @@ static int file_new(struct machine *m, struct machine_place p, int flags, struct
             abort();
     }
     f = m->files.items[i];
-    *f = (struct machine_file){ .owner = sim_process_here(), .place = p, .flags = flags };
+    *f = (struct machine_file){ .owner = sim_process_current(), .place = p, .flags = flags };
     f->text = BUF_INIT(MOUNTINFO_BYTES_MAX);
     if (ret)
         *ret = f;
@@ -76,10 +81,10 @@ static int call_close(struct sys *k, int fd)
     struct machine_file *f = machine_file(machine_of(k), fd);
 
     if (!f && fd < MACHINE_FD_MIN)
-        return close(fd); /* of a library that knows Linux only */
+        return close(fd); /* opened by a library, with the real kernel */
     if (!f) {
         sim_fail(machine_of(k)->sim, "%s: descriptor %d is closed twice", machine_of(k)->name, fd);
-        return answer(EBADF);
+        return set_errno(EBADF);
     }
     file_close(f);
     return 0;
@@ -90,7 +95,7 @@ static int call_dup(struct sys *k, int fd)
     struct machine *m = machine_of(k);
     const struct machine_file *f = machine_file(m, fd);
 
-    return f ? file_new(m, f->place, f->flags, NULL) : answer(EBADF);
+    return f ? file_new(m, f->place, f->flags, NULL) : set_errno(EBADF);
 }
 
 /* --- Opening --- */
@@ -100,8 +105,8 @@ static bool is_writing(int flags)
     return (flags & O_ACCMODE) != O_RDONLY && !(flags & O_PATH);
 }
 
-static int create(struct machine *m, struct machine_place dir, const char *name, mode_t mode,
-                  struct machine_place *ret)
+static int create_file(struct machine *m, struct machine_place dir, const char *name, mode_t mode,
+                       struct machine_place *ret)
 {
     if (dir.mount->is_read_only)
         return EROFS;
@@ -122,7 +127,7 @@ static int find_or_create(struct machine *m, int at, const char *path, int flags
     if (r != ENOENT || !(flags & O_CREAT))
         return r;
     r = machine_find(m, at, path, how | PLACE_PARENT, &dir, name);
-    return r ? r : create(m, dir, name, mode, ret);
+    return r ? r : create_file(m, dir, name, mode, ret);
 }
 
 static int check_opened(struct machine_place p, int flags)
@@ -157,7 +162,7 @@ static int open_at(struct machine *m, int at, const char *path, int flags, mode_
     if (r == 0)
         r = check_opened(p, flags);
     if (r)
-        return answer(r);
+        return set_errno(r);
     if (flags & O_TRUNC && S_ISREG(p.node->mode)) {
         buf_clear(&p.node->data);
         p.node->is_synced = false;
@@ -169,7 +174,7 @@ static int call_openat(struct sys *k, int at, const char *path, int flags, mode_
 {
     int r = worker_call(machine_of(k), flags & O_CREAT ? "create" : "open", path);
 
-    return r ? answer(r) : open_at(machine_of(k), at, path, flags, mode, 0);
+    return r ? set_errno(r) : open_at(machine_of(k), at, path, flags, mode, 0);
 }
 
 static int call_openat2(struct sys *k, int at, const char *path, const struct open_how *how)
@@ -178,7 +183,7 @@ static int call_openat2(struct sys *k, int at, const char *path, const struct op
     int r = worker_call(machine_of(k), how->flags & O_CREAT ? "create" : "open", path);
 
     if (r)
-        return answer(r);
+        return set_errno(r);
     if (how->resolve & RESOLVE_NO_SYMLINKS)
         flags |= PLACE_NO_SYMLINKS;
     if (how->resolve & RESOLVE_NO_XDEV)
@@ -188,7 +193,7 @@ static int call_openat2(struct sys *k, int at, const char *path, const struct op
     return open_at(machine_of(k), at, path, (int)how->flags, (mode_t)how->mode, flags);
 }
 
-/* --- Examining --- */
+/* --- Status --- */
 
 static int find_at(struct machine *m, int at, const char *path, int flags, struct machine_place *ret)
 {
@@ -229,7 +234,7 @@ static int call_fstatat(struct sys *k, int at, const char *path, struct stat *re
         r = find_at(machine_of(k), at, path, flags, &p);
     if (r == 0)
         fill_stat(p.node, ret);
-    return answer(r);
+    return set_errno(r);
 }
 
 static int call_fstat(struct sys *k, int fd, struct stat *ret)
@@ -237,7 +242,7 @@ static int call_fstat(struct sys *k, int fd, struct stat *ret)
     const struct machine_file *f = machine_file(machine_of(k), fd);
 
     if (!f)
-        return answer(EBADF);
+        return set_errno(EBADF);
     fill_stat(f->place.node, ret);
     if (f->is_kernels)
         ret->st_mode = S_IFREG | 0444;
@@ -253,7 +258,7 @@ static int call_statx(struct sys *k, int at, const char *path, int flags, unsign
     if (r == 0)
         r = find_at(machine_of(k), at, path, flags, &p);
     if (r)
-        return answer(r);
+        return set_errno(r);
     *ret = (struct statx){ .stx_mask = STATX_BASIC_STATS | STATX_MNT_ID | STATX_BTIME,
                            .stx_attributes_mask = STATX_ATTR_MOUNT_ROOT,
                            .stx_attributes =
@@ -265,8 +270,8 @@ static int call_statx(struct sys *k, int at, const char *path, int flags, unsign
                            .stx_gid = p.node->gid,
                            .stx_dev_minor = p.node->tree->dev,
                            .stx_mnt_id = (unsigned long long)p.mount->id };
-    ret->stx_btime.tv_sec = p.node->made_ns / (int64_t)NS_PER_S;
-    ret->stx_btime.tv_nsec = (uint32_t)(p.node->made_ns % (int64_t)NS_PER_S);
+    ret->stx_btime.tv_sec = p.node->created_ns / (int64_t)NS_PER_S;
+    ret->stx_btime.tv_nsec = (uint32_t)(p.node->created_ns % (int64_t)NS_PER_S);
     return 0;
 }
 
@@ -278,7 +283,7 @@ static int call_statfs(struct sys *k, const char *path, struct statfs *ret)
     if (r == 0)
         r = find_at(machine_of(k), AT_FDCWD, path, 0, &p);
     if (r)
-        return answer(r);
+        return set_errno(r);
     memset(ret, 0, sizeof *ret);
     ret->f_type = strcmp(p.mount->tree->type, "tmpfs") == 0 ? TMPFS_MAGIC : EXT4_SUPER_MAGIC;
     ret->f_bsize = BLOCK_BYTES;
@@ -295,7 +300,7 @@ static int call_statvfs(struct sys *k, const char *path, struct statvfs *ret)
     if (r == 0)
         r = find_at(machine_of(k), AT_FDCWD, path, 0, &p);
     if (r)
-        return answer(r);
+        return set_errno(r);
     memset(ret, 0, sizeof *ret);
     ret->f_bsize = ret->f_frsize = BLOCK_BYTES;
     ret->f_blocks = ret->f_bfree = ret->f_bavail = 1 << 20;
@@ -310,7 +315,7 @@ static int call_access(struct sys *k, const char *path, int mode)
 
     if (r == 0 && (mode & X_OK) && !S_ISDIR(p.node->mode) && !(p.node->mode & 0111))
         r = EACCES;
-    return answer(r);
+    return set_errno(r);
 }
 
 static ssize_t call_readlinkat(struct sys *k, int at, const char *path, char *ret, size_t size)
@@ -323,12 +328,12 @@ static ssize_t call_readlinkat(struct sys *k, int at, const char *path, char *re
     int r = machine_find(m, at, path, PLACE_NOFOLLOW, &p, NULL);
 
     if (r)
-        return answer(r);
+        return set_errno(r);
     if (strncmp(path, prefix, strlen(prefix)) == 0) {
         machine_path_of(m, p, text);
     } else {
         if (!S_ISLNK(p.node->mode))
-            return answer(EINVAL);
+            return set_errno(EINVAL);
         (void)snprintf(text, sizeof text, "%s", buf_cstr(&p.node->data));
     }
     len = strlen(text) < size ? strlen(text) : size;
@@ -353,9 +358,9 @@ static char *call_realpath(struct sys *k, const char *path)
     return strdup(text);
 }
 
-/* --- Changing --- */
+/* --- Changes --- */
 
-/* Where a new entry goes. */
+/* Finds the directory and the name of a new entry. */
 static int find_parent(struct machine *m, int at, const char *path, struct machine_place *ret,
                        char name[NAME_MAX + 1])
 {
@@ -390,22 +395,22 @@ static int call_mkdirat(struct sys *k, int at, const char *path, mode_t mode)
 {
     int r = worker_call(machine_of(k), "mkdir", path);
 
-    return answer(r ? r : add_node(machine_of(k), at, path, S_IFDIR | (mode & 07777), NULL));
+    return set_errno(r ? r : add_node(machine_of(k), at, path, S_IFDIR | (mode & 07777), NULL));
 }
 
 static int call_symlinkat(struct sys *k, const char *target, int at, const char *path)
 {
     int r = worker_call(machine_of(k), "symlink", path);
 
-    return answer(r ? r : add_node(machine_of(k), at, path, S_IFLNK | 0777, target));
+    return set_errno(r ? r : add_node(machine_of(k), at, path, S_IFLNK | 0777, target));
 }
 
 static bool is_mount_point(const struct machine *m, const struct file_node *n)
 {
-    const struct machine_mount *x;
+    const struct machine_mount *mount;
 
-    TAILQ_FOREACH(x, &m->mounts, link)
-        if (x->at == n)
+    TAILQ_FOREACH(mount, &m->mounts, link)
+        if (mount->at == n)
             return true;
     return false;
 }
@@ -441,7 +446,7 @@ static int call_unlinkat(struct sys *k, int at, const char *path, int flags)
         tree_remove(n);
         machine_entry_changed(m, dir.node, name);
     }
-    return answer(r);
+    return set_errno(r);
 }
 
 static int call_renameat(struct sys *k, int at, const char *path, int to_at, const char *to)
@@ -457,17 +462,17 @@ static int call_renameat(struct sys *k, int at, const char *path, int to_at, con
     if (r == 0)
         r = find_parent(m, to_at, to, &dir, to_name);
     if (r)
-        return answer(r);
+        return set_errno(r);
     n = tree_find(from.node, name);
     old = tree_find(dir.node, to_name);
     if (!n)
-        return answer(ENOENT);
+        return set_errno(ENOENT);
     if (from.mount != dir.mount)
-        return answer(EXDEV);
+        return set_errno(EXDEV);
     if (is_mount_point(m, n) || (old && is_mount_point(m, old)))
-        return answer(EBUSY);
+        return set_errno(EBUSY);
     if (old && S_ISDIR(old->mode) && !tree_is_empty(old))
-        return answer(ENOTEMPTY);
+        return set_errno(ENOTEMPTY);
     tree_move(n, dir.node, to_name);
     machine_entry_changed(m, from.node, name);
     machine_entry_changed(m, dir.node, to_name);
@@ -487,14 +492,14 @@ static int call_chmod(struct sys *k, const char *path, mode_t mode)
     struct machine_place p;
     int r = find_at(machine_of(k), AT_FDCWD, path, 0, &p);
 
-    return answer(r ? r : set_mode(p, mode));
+    return set_errno(r ? r : set_mode(p, mode));
 }
 
 static int call_fchmod(struct sys *k, int fd, mode_t mode)
 {
     const struct machine_file *f = machine_file(machine_of(k), fd);
 
-    return answer(!f ? EBADF : set_mode(f->place, mode));
+    return set_errno(!f ? EBADF : set_mode(f->place, mode));
 }
 
 static int set_owner(struct machine_place p, uid_t uid, gid_t gid)
@@ -515,14 +520,14 @@ static int call_fchownat(struct sys *k, int at, const char *path, uid_t uid, gid
 
     if (r == 0)
         r = find_at(machine_of(k), at, path, flags, &p);
-    return answer(r ? r : set_owner(p, uid, gid));
+    return set_errno(r ? r : set_owner(p, uid, gid));
 }
 
 static int call_fchown(struct sys *k, int fd, uid_t uid, gid_t gid)
 {
     const struct machine_file *f = machine_file(machine_of(k), fd);
 
-    return answer(!f ? EBADF : set_owner(f->place, uid, gid));
+    return set_errno(!f ? EBADF : set_owner(f->place, uid, gid));
 }
 
 /* --- Reading and writing --- */
@@ -534,11 +539,11 @@ static ssize_t call_read(struct sys *k, int fd, void *ret, size_t size)
     size_t len;
 
     if (!f)
-        return answer(EBADF);
+        return set_errno(EBADF);
     if (!f->is_kernels && S_ISDIR(f->place.node->mode))
-        return answer(EISDIR);
+        return set_errno(EISDIR);
     if (f->place.mount->tree->failure)
-        return answer(f->place.mount->tree->failure);
+        return set_errno(f->place.mount->tree->failure);
     data = f->is_kernels ? &f->text : &f->place.node->data;
     len = f->at < data->len ? data->len - f->at : 0;
     len = len < size ? len : size;
@@ -553,11 +558,11 @@ static ssize_t write_at(struct machine_file *f, const void *data, size_t len, si
     struct buf *b = &f->place.node->data;
 
     if (f->place.mount->tree->failure)
-        return answer(f->place.mount->tree->failure);
+        return set_errno(f->place.mount->tree->failure);
     if (S_ISBLK(f->place.node->mode))
-        return (ssize_t)len; /* what is on a disk is its tree */
+        return (ssize_t)len; /* the contents of a disk are its tree */
     if (at + len > TREE_FILE_BYTES_MAX)
-        return answer(ENOSPC);
+        return set_errno(ENOSPC);
     while (b->len < at)
         buf_add(b, "", 1);
     if (at < b->len) {
@@ -579,7 +584,7 @@ static ssize_t call_write(struct sys *k, int fd, const void *data, size_t len)
     int r = worker_call(machine_of(k), "write", "");
 
     if (r || !f)
-        return answer(r ? r : EBADF);
+        return set_errno(r ? r : EBADF);
     n = write_at(f, data, len, f->at);
     f->at += n > 0 ? (size_t)n : 0;
     return n;
@@ -590,7 +595,7 @@ static ssize_t call_pwrite(struct sys *k, int fd, const void *data, size_t len, 
     struct machine_file *f = machine_file(machine_of(k), fd);
     int r = worker_call(machine_of(k), "write", "");
 
-    return r || !f ? answer(r ? r : EBADF) : write_at(f, data, len, (size_t)at);
+    return r || !f ? set_errno(r ? r : EBADF) : write_at(f, data, len, (size_t)at);
 }
 
 static int call_fsync(struct sys *k, int fd)
@@ -599,7 +604,7 @@ static int call_fsync(struct sys *k, int fd)
     int r = worker_call(machine_of(k), "fsync", "");
 
     if (r || !f)
-        return answer(r ? r : EBADF);
+        return set_errno(r ? r : EBADF);
     tree_sync(f->place.node);
     return 0;
 }
@@ -609,7 +614,7 @@ static int call_flock(struct sys *k, int fd, int operation)
     (void)k;
     (void)fd;
     (void)operation;
-    return 0; /* one process on a machine locks anything */
+    return 0; /* only one process per machine uses locks */
 }
 
 static int call_ioctl(struct sys *k, int fd, unsigned long request, void *arg)
@@ -620,15 +625,15 @@ static int call_ioctl(struct sys *k, int fd, unsigned long request, void *arg)
     int r;
 
     if (f && machine_loop_ioctl(m, f, request, arg, &r))
-        return r < 0 ? answer(-r) : r;
+        return r < 0 ? set_errno(-r) : r;
     if (!d)
-        return answer(f ? ENOTTY : EBADF);
+        return set_errno(f ? ENOTTY : EBADF);
     if (request == BLKGETSIZE64)
         *(uint64_t *)arg = d->bytes;
     else if (request == BLKROGET)
         *(int *)arg = 0;
     else
-        return answer(ENOTTY);
+        return set_errno(ENOTTY);
     return 0;
 }
 
@@ -654,7 +659,7 @@ static struct sys_dir *call_fdopendir(struct sys *k, int fd)
     return d;
 }
 
-static unsigned char type_of(mode_t mode)
+static unsigned char dirent_type(mode_t mode)
 {
     return S_ISDIR(mode)    ? DT_DIR
            : S_ISLNK(mode)  ? DT_LNK
@@ -680,7 +685,7 @@ static const struct dirent *call_readdir(struct sys *k, struct sys_dir *d)
         return NULL;
     d->place = e->place;
     d->entry.d_ino = e->node->ino;
-    d->entry.d_type = type_of(e->node->mode);
+    d->entry.d_type = dirent_type(e->node->mode);
     (void)snprintf(d->entry.d_name, sizeof d->entry.d_name, "%s", e->name);
     return &d->entry;
 }
@@ -723,7 +728,7 @@ static int call_umount2(struct sys *k, const char *target, int flags)
 {
     int r = worker_call(machine_of(k), "umount", target);
 
-    return answer(r ? r : machine_unmount(machine_of(k), target, flags));
+    return set_errno(r ? r : machine_unmount(machine_of(k), target, flags));
 }
 
 static bool call_yes(struct sys *k)

@@ -1,5 +1,8 @@
-/* Loop devices of a simulated machine. One holds the file open that it was given: what is mounted there is
- * busy. A reboot takes them all. */
+/* Loop devices of a simulated machine.
+ *
+ * A device with a backing file keeps that file open: the mount of the file is busy. Devices are created on
+ * demand and reused when free; a reboot removes them all. As in Linux, /sys/block/loopN/loop/backing_file has
+ * the path of the file. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 
 #define LOOPS_DIR "/sys/block"
 
-/* NULL: it is none. */
+/* NULL: the node is not a loop device. */
 static struct machine_loop *loop_of(struct machine *m, const struct file_node *device)
 {
     for (size_t i = 0; i < m->loops.count; i++)
@@ -77,7 +80,7 @@ static int loop_clear(struct machine *m, struct machine_loop *l)
     if (file)
         tree_remove(file);
     l->file = (struct machine_place){ 0 };
-    sim_trace(m->sim, "%s: loop%zu has nothing", m->name, (size_t)(l - m->loops.items));
+    sim_trace(m->sim, "%s: loop%zu is free", m->name, (size_t)(l - m->loops.items));
     return 0;
 }
 
@@ -90,7 +93,7 @@ bool machine_loop_ioctl(struct machine *m, const struct machine_file *f, unsigne
     if (!is_control && (!l || (request != LOOP_CONFIGURE && request != LOOP_CLR_FD)))
         return false;
     *ret = -worker_call(m, "ioctl", "");
-    l = loop_of(m, f->place.node); /* others have run meanwhile */
+    l = loop_of(m, f->place.node); /* other processes have run meanwhile */
     if (*ret < 0)
         return true;
     if (is_control)

@@ -1,4 +1,9 @@
-/* The mounts of a simulated machine, and the disks below them. */
+/* Disks and the mount table of a simulated machine.
+ *
+ * Mounts are listed in the order of mounting; a child comes after its parent. Of several mounts on one node
+ * the last one is visible. A mount is busy while another mount, an open file or a loop device refers to it; a
+ * lazy unmount removes it and all mounts below it in any case. Everything is a linear search in the list of
+ * mounts. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -54,10 +59,10 @@ struct sim_disk *machine_find_disk(struct machine *m, const char *path)
 
 bool machine_mounts_disk(const struct machine *m, const struct sim_disk *d)
 {
-    const struct machine_mount *x;
+    const struct machine_mount *mount;
 
-    TAILQ_FOREACH(x, &m->mounts, link)
-        if ((d->tree && x->tree == d->tree) || machine_disk_of(m, x->root) == d)
+    TAILQ_FOREACH(mount, &m->mounts, link)
+        if ((d->tree && mount->tree == d->tree) || machine_disk_of(m, mount->root) == d)
             return true;
     return false;
 }
@@ -77,15 +82,15 @@ static bool has_option(const char *options, const char *name)
 static void mount_add(struct machine *m, struct machine_place at, struct file_tree *t, struct file_node *root,
                       bool is_read_only)
 {
-    struct machine_mount *x = sim_alloc(sizeof *x);
+    struct machine_mount *mount = sim_alloc(sizeof *mount);
 
-    *x = (struct machine_mount){ .id = ++m->mounts_made,
-                                 .parent = at.mount,
-                                 .at = at.node,
-                                 .root = root,
-                                 .tree = t,
-                                 .is_read_only = is_read_only };
-    TAILQ_INSERT_TAIL(&m->mounts, x, link);
+    *mount = (struct machine_mount){ .id = ++m->mounts_made,
+                                     .parent = at.mount,
+                                     .at = at.node,
+                                     .root = root,
+                                     .tree = t,
+                                     .is_read_only = is_read_only };
+    TAILQ_INSERT_TAIL(&m->mounts, mount, link);
     tree_note_change();
     machine_mounts_changed(m);
 }
@@ -144,60 +149,60 @@ int machine_mount(struct machine *m, const char *source, const char *target, con
 
 /* --- Unmounting --- */
 
-static bool is_busy(const struct machine *m, const struct machine_mount *x)
+static bool is_mount_busy(const struct machine *m, const struct machine_mount *mount)
 {
     const struct machine_mount *other;
 
     TAILQ_FOREACH(other, &m->mounts, link)
-        if (other->parent == x)
+        if (other->parent == mount)
             return true;
     for (size_t i = 0; i < m->files.count; i++)
-        if (m->files.items[i]->owner && m->files.items[i]->place.mount == x)
+        if (m->files.items[i]->owner && m->files.items[i]->place.mount == mount)
             return true;
-    return machine_loop_holds(m, x);
+    return machine_loop_holds(m, mount);
 }
 
-/* x itself when nothing is mounted on it. */
-static struct machine_mount *find_leaf_below(const struct machine *m, struct machine_mount *x)
+/* A mount below this one that has no mounts on it; the mount itself if nothing is mounted on it. */
+static struct machine_mount *find_leaf_below(const struct machine *m, struct machine_mount *mount)
 {
     struct machine_mount *other = TAILQ_FIRST(&m->mounts);
 
     while (other) {
-        bool is_child = other->parent == x;
+        bool is_child = other->parent == mount;
 
-        x = is_child ? other : x;
+        mount = is_child ? other : mount;
         other = is_child ? TAILQ_FIRST(&m->mounts) : TAILQ_NEXT(other, link);
     }
-    return x;
+    return mount;
 }
 
-/* An open file keeps its node and loses its mount. */
-static void remove_leaf(struct machine *m, struct machine_mount *x)
+/* Removes a mount without mounts on it. Its open files keep their nodes and get the parent mount. */
+static void remove_leaf(struct machine *m, struct machine_mount *mount)
 {
     char path[PATH_MAX];
 
-    machine_path_of(m, (struct machine_place){ x, x->root }, path);
+    machine_path_of(m, (struct machine_place){ mount, mount->root }, path);
     sim_trace(m->sim, "%s unmounts %s", m->name, path);
     if (m->on_unmount)
         m->on_unmount(m->ctx, path);
     for (size_t i = 0; i < m->files.count; i++)
-        if (m->files.items[i]->place.mount == x)
-            m->files.items[i]->place.mount = x->parent;
-    machine_loops_leave(m, x);
-    TAILQ_REMOVE(&m->mounts, x, link);
+        if (m->files.items[i]->place.mount == mount)
+            m->files.items[i]->place.mount = mount->parent;
+    machine_loops_leave(m, mount);
+    TAILQ_REMOVE(&m->mounts, mount, link);
     tree_note_change();
-    free(x);
+    free(mount);
 }
 
-/* Removes x and, before it, every mount below it. */
-static void mount_remove(struct machine *m, struct machine_mount *x)
+/* Removes the mount after all mounts below it. */
+static void mount_remove(struct machine *m, struct machine_mount *mount)
 {
     bool is_last;
 
     do {
-        struct machine_mount *leaf = find_leaf_below(m, x);
+        struct machine_mount *leaf = find_leaf_below(m, mount);
 
-        is_last = leaf == x;
+        is_last = leaf == mount;
         remove_leaf(m, leaf);
     } while (!is_last);
 }
@@ -211,7 +216,7 @@ int machine_unmount(struct machine *m, const char *target, int flags)
         return r;
     if (at.node != at.mount->root || !at.mount->parent)
         return EINVAL;
-    if (!(flags & MNT_DETACH) && is_busy(m, at.mount))
+    if (!(flags & MNT_DETACH) && is_mount_busy(m, at.mount))
         return EBUSY;
     mount_remove(m, at.mount);
     machine_mounts_changed(m);
@@ -220,46 +225,46 @@ int machine_unmount(struct machine *m, const char *target, int flags)
 
 /* --- The table --- */
 
-static void write_mount(const struct machine *m, const struct machine_mount *x, struct buf *out)
+static void write_mount(const struct machine *m, const struct machine_mount *mount, struct buf *out)
 {
-    struct machine_mount whole = { .root = x->tree->root, .tree = x->tree };
+    struct machine_mount whole = { .root = mount->tree->root, .tree = mount->tree };
     char root[PATH_MAX], path[PATH_MAX];
 
-    machine_path_of(m, (struct machine_place){ &whole, x->root }, root);
-    machine_path_of(m, (struct machine_place){ (struct machine_mount *)(uintptr_t)x, x->root }, path);
-    buf_addf(out, "%d %d 0:%u %s %s %s - %s %s rw\n", x->id, x->parent ? x->parent->id : 0, x->tree->dev,
-             root[0] ? root : "//deleted", path[0] ? path : "//deleted", x->is_read_only ? "ro" : "rw",
-             x->tree->type, x->tree->source);
+    machine_path_of(m, (struct machine_place){ &whole, mount->root }, root);
+    machine_path_of(m, (struct machine_place){ (struct machine_mount *)(uintptr_t)mount, mount->root }, path);
+    buf_addf(out, "%d %d 0:%u %s %s %s - %s %s rw\n", mount->id, mount->parent ? mount->parent->id : 0,
+             mount->tree->dev, root[0] ? root : "//deleted", path[0] ? path : "//deleted",
+             mount->is_read_only ? "ro" : "rw", mount->tree->type, mount->tree->source);
 }
 
 void machine_write_mounts(const struct machine *m, struct buf *out)
 {
-    const struct machine_mount *x;
+    const struct machine_mount *mount;
 
-    TAILQ_FOREACH(x, &m->mounts, link)
-        write_mount(m, x, out);
+    TAILQ_FOREACH(mount, &m->mounts, link)
+        write_mount(m, mount, out);
 }
 
 void machine_each_mount(const struct machine *m,
                         void (*fn)(void *ctx, const char *path, const struct file_tree *t), void *ctx)
 {
-    struct machine_mount *x;
+    struct machine_mount *mount;
     char path[PATH_MAX];
 
-    TAILQ_FOREACH(x, &m->mounts, link) {
-        machine_path_of(m, (struct machine_place){ x, x->root }, path);
-        if (x->parent)
-            fn(ctx, path, x->tree);
+    TAILQ_FOREACH(mount, &m->mounts, link) {
+        machine_path_of(m, (struct machine_place){ mount, mount->root }, path);
+        if (mount->parent)
+            fn(ctx, path, mount->tree);
     }
 }
 
 bool machine_has_mount(const struct machine *m, const char *path)
 {
-    struct machine_mount *x;
+    struct machine_mount *mount;
     char at[PATH_MAX];
 
-    TAILQ_FOREACH(x, &m->mounts, link) {
-        machine_path_of(m, (struct machine_place){ x, x->root }, at);
+    TAILQ_FOREACH(mount, &m->mounts, link) {
+        machine_path_of(m, (struct machine_place){ mount, mount->root }, at);
         if (strcmp(at, path) == 0)
             return true;
     }

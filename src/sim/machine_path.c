@@ -1,4 +1,8 @@
-/* Paths of a simulated machine. */
+/* Path resolution of a simulated machine.
+ *
+ * A path is resolved component by component, across mounts and symbolic links, with the flags of machine.h.
+ * At most LINKS_MAX links are followed, which also bounds the recursion. /proc/self/fd/N is resolved to the
+ * place of the open file. Cost: per component one search in the directory and one in the list of mounts. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -9,11 +13,11 @@
 #define LINKS_MAX 40
 #define FD_PREFIX "/proc/self/fd/"
 
-/* One resolution under way. */
-struct finding {
+/* The state of one resolution. */
+struct path_walk {
     struct machine *m;
     unsigned flags;
-    struct machine_place start; /* PLACE_BENEATH: not above it */
+    struct machine_place start; /* PLACE_BENEATH: the walk must not leave it */
     struct machine_place at;
     unsigned links;
 };
@@ -27,27 +31,27 @@ static struct machine_place root_of(const struct machine *m)
 
 struct machine_place machine_top(const struct machine *m, struct machine_place p)
 {
-    struct machine_mount *x, *found;
+    struct machine_mount *mount, *found;
 
     do {
         found = NULL;
-        TAILQ_FOREACH(x, &m->mounts, link)
-            if (x->parent == p.mount && x->at == p.node)
-                found = x;
+        TAILQ_FOREACH(mount, &m->mounts, link)
+            if (mount->parent == p.mount && mount->at == p.node)
+                found = mount;
         if (found)
             p = (struct machine_place){ found, found->root };
     } while (found);
     return p;
 }
 
-static bool is_same(struct machine_place a, struct machine_place b)
+static bool is_same_place(struct machine_place a, struct machine_place b)
 {
     return a.mount == b.mount && a.node == b.node;
 }
 
-static int go_up(struct finding *f)
+static int walk_up(struct path_walk *f)
 {
-    if ((f->flags & PLACE_BENEATH) && is_same(f->at, f->start))
+    if ((f->flags & PLACE_BENEATH) && is_same_place(f->at, f->start))
         return EXDEV;
     while (f->at.node == f->at.mount->root) {
         if (!f->at.mount->parent)
@@ -62,17 +66,18 @@ static int go_up(struct finding *f)
     return 0;
 }
 
-static int walk(struct finding *f, const char *path, bool is_whole, char last[NAME_MAX + 1]);
+static int resolve_path(struct path_walk *f, const char *path, bool is_whole, char last[NAME_MAX + 1]);
 
-static int follow(struct finding *f, const struct file_node *symlink, bool is_last, char last[NAME_MAX + 1])
+static int follow_symlink(struct path_walk *f, const struct file_node *symlink, bool is_last,
+                          char last[NAME_MAX + 1])
 {
     if (f->flags & PLACE_NO_SYMLINKS || ++f->links > LINKS_MAX)
         return ELOOP;
-    return walk(f, buf_cstr(&symlink->data), is_last, last);
+    return resolve_path(f, buf_cstr(&symlink->data), is_last, last);
 }
 
-/* One component; is_last: of the whole path. */
-static int go_down(struct finding *f, const char *name, bool is_last, char last[NAME_MAX + 1])
+/* Resolves one component; is_last: it is the last one of the whole path. */
+static int walk_down(struct path_walk *f, const char *name, bool is_last, char last[NAME_MAX + 1])
 {
     struct machine_place next = { f->at.mount, NULL };
 
@@ -84,7 +89,7 @@ static int go_down(struct finding *f, const char *name, bool is_last, char last[
     if (!next.node)
         return ENOENT;
     if (S_ISLNK(next.node->mode) && !(is_last && (f->flags & PLACE_NOFOLLOW)))
-        return follow(f, next.node, is_last, last);
+        return follow_symlink(f, next.node, is_last, last);
     next = machine_top(f->m, next);
     if (next.mount != f->at.mount && (f->flags & PLACE_NO_XDEV))
         return EXDEV;
@@ -92,8 +97,8 @@ static int go_down(struct finding *f, const char *name, bool is_last, char last[
     return 0;
 }
 
-/* From f->at, or the root. is_whole: its last component is the last of all. */
-static int walk(struct finding *f, const char *path, bool is_whole, char last[NAME_MAX + 1])
+/* Resolves a path from f->at, or from the root. is_whole: its last component is the last one of all. */
+static int resolve_path(struct path_walk *f, const char *path, bool is_whole, char last[NAME_MAX + 1])
 {
     struct str rest = str_of(path);
     char name[NAME_MAX + 1];
@@ -124,12 +129,12 @@ static int walk(struct finding *f, const char *path, bool is_whole, char last[NA
             (void)snprintf(last, NAME_MAX + 1, "%s", name);
             return S_ISDIR(f->at.node->mode) ? f->at.mount->tree->failure : ENOTDIR;
         }
-        r = strcmp(name, "..") == 0 ? go_up(f) : go_down(f, name, is_last, last);
+        r = strcmp(name, "..") == 0 ? walk_up(f) : walk_down(f, name, is_last, last);
     }
     return r;
 }
 
-static int find_fd(struct machine *m, const char *text, struct machine_place *ret)
+static int find_open_file(struct machine *m, const char *text, struct machine_place *ret)
 {
     const struct machine_file *f = machine_file(m, (int)strtol(text, NULL, 10));
 
@@ -142,12 +147,12 @@ static int find_fd(struct machine *m, const char *text, struct machine_place *re
 int machine_find(struct machine *m, int at, const char *path, unsigned flags, struct machine_place *ret,
                  char last[NAME_MAX + 1])
 {
-    struct finding f = { .m = m, .flags = flags };
+    struct path_walk f = { .m = m, .flags = flags };
     const struct machine_file *dir;
     int r;
 
     if (strncmp(path, FD_PREFIX, strlen(FD_PREFIX)) == 0)
-        return find_fd(m, path + strlen(FD_PREFIX), ret);
+        return find_open_file(m, path + strlen(FD_PREFIX), ret);
     if (at == AT_FDCWD) {
         f.at = root_of(m);
     } else {
@@ -159,7 +164,7 @@ int machine_find(struct machine *m, int at, const char *path, unsigned flags, st
     f.start = f.at;
     if (last)
         last[0] = '\0';
-    r = walk(&f, path, true, last);
+    r = resolve_path(&f, path, true, last);
     if (r == 0)
         *ret = f.at;
     return r;

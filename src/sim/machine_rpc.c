@@ -1,3 +1,11 @@
+/* Simulated gRPC calls.
+ *
+ * The moments of effect and answer, and the fault of a call, are drawn when it is made. A call is freed when
+ * its answer was delivered, or the caller has stopped waiting, and it cannot take effect any more.
+ *
+ * Invariant: a call with a peer is served at most once, or twice in a row for a duplicated call.
+ *
+ * Cost: every step visits all calls of all machines; there are few. */
 #include "sim/machine_rpc.h"
 
 #include <assert.h>
@@ -9,7 +17,7 @@
 #include "sim/sim_world.h"
 #include "sim/worker.h"
 
-#define STOP_LOOK_NS NS_PER_S /* how soon a waiting worker sees that it is to stop */
+#define STOP_LOOK_NS NS_PER_S /* how often a waiting worker checks whether it was cancelled */
 #define NEVER UINT64_MAX
 
 struct machine_peer {
@@ -21,27 +29,27 @@ struct machine_peer {
     void *ctx;
 };
 
-/* Whoever made it waits on its loop (call) or on a worker; or is gone. */
+/* Made by a loop, which has `call`, or by a worker; without both the caller has stopped waiting. */
 struct machine_call {
     TAILQ_ENTRY(machine_call) link;
     struct machine *machine;
-    struct sim_process *owner; /* NULL: gone */
+    struct sim_process *owner; /* NULL: it does not wait any more */
     struct rpc_call *call;
     struct sim_worker *worker;
-    struct machine_peer *peer; /* NULL: nobody listens */
+    struct machine_peer *peer; /* NULL: no process listens at the socket */
     struct buf message;
     char method[96];
     char subject[PEER_SUBJECT_BYTES];
     unsigned serial;
-    uint64_t effect_ns; /* NEVER: there is none, or it was */
-    uint64_t end_ns;    /* of the answer */
+    uint64_t effect_ns; /* NEVER: no effect, or it has happened */
+    uint64_t end_ns;    /* when the answer arrives */
     uint64_t limit_ns;
-    bool is_cut;        /* the connection is: the end does not wait for the effect */
-    bool is_twice;      /* it arrives again at once */
-    bool is_half;       /* by half, … */
-    bool is_fatal;      /* … or its peer dies of it */
-    enum rpc_code fate; /* what is answered whatever was done; RPC_OK: what the peer says */
-    bool has_ended;     /* the rest holds */
+    bool is_cut;               /* the connection breaks: the call ends without waiting for its effect */
+    bool arrives_twice;        /* the call is served twice in a row */
+    bool is_partial;           /* the call takes effect partially */
+    bool kills_peer;           /* the peer crashes while it serves the call */
+    enum rpc_code forced_code; /* replaces the code of the peer; RPC_OK: does not */
+    bool has_ended;            /* the rest is valid */
     enum rpc_code code;
     struct peer_request served;
 };
@@ -53,7 +61,7 @@ static const enum rpc_code certain_codes[] = { RPC_INTERNAL, RPC_UNKNOWN, RPC_FA
 
 /* --- Peers --- */
 
-/* Directories on the way are made. */
+/* Creates missing directories, and always a new node: a watcher sees a new socket. */
 static struct file_node *make_socket(struct machine *m, const char *path)
 {
     struct file_node *old = tree_make(m->trees.items[0]->root, path, S_IFSOCK | 0755), *dir = old->parent, *n;
@@ -68,39 +76,39 @@ static struct file_node *make_socket(struct machine *m, const char *path)
 struct machine_peer *machine_listen(struct machine *m, const char *path, struct sim_process *p,
                                     const struct machine_peer_type *type, void *ctx)
 {
-    struct machine_peer *x = sim_alloc(sizeof *x);
+    struct machine_peer *peer = sim_alloc(sizeof *peer);
 
-    *x = (struct machine_peer){
+    *peer = (struct machine_peer){
         .machine = m, .process = p, .socket = make_socket(m, path), .type = type, .ctx = ctx
     };
-    TAILQ_INSERT_TAIL(&m->peers, x, link);
-    sim_trace(m->sim, "%s: somebody listens at %s", m->name, path);
-    return x;
+    TAILQ_INSERT_TAIL(&m->peers, peer, link);
+    sim_trace(m->sim, "%s: new listener at %s", m->name, path);
+    return peer;
 }
 
-/* NULL: nobody listens there. */
+/* NULL: no process listens there. */
 static struct machine_peer *find_peer(struct machine *m, const char *path)
 {
     struct machine_place at;
-    struct machine_peer *x;
+    struct machine_peer *peer;
 
     if (machine_find(m, AT_FDCWD, path, 0, &at, NULL) != 0)
         return NULL;
-    TAILQ_FOREACH(x, &m->peers, link)
-        if (x->socket == at.node)
-            return x;
+    TAILQ_FOREACH(peer, &m->peers, link)
+        if (peer->socket == at.node)
+            return peer;
     return NULL;
 }
 
 /* --- Calls --- */
 
-static enum rpc_code any_code(struct rng *r, const enum rpc_code *codes, size_t count)
+static enum rpc_code pick_code(struct rng *r, const enum rpc_code *codes, size_t count)
 {
     return codes[rng_below(r, count)];
 }
 
-/* What becomes of it. */
-static void draw_fate(struct machine_call *c)
+/* Draws the moments of effect and answer, and a fault. */
+static void draw_call_fault(struct machine_call *c)
 {
     struct rng *r = &c->machine->rng;
     unsigned dice = (unsigned)rng_below(r, 100);
@@ -112,32 +120,32 @@ static void draw_fate(struct machine_call *c)
         return;
     c->is_cut = dice < 3;
     if (dice < 2) {
-        c->effect_ns = NEVER; /* the connection breaks before it arrives, … */
+        c->effect_ns = NEVER; /* the connection breaks before the call arrives */
     } else if (dice < 3) {
-        c->effect_ns += long_ns; /* … or while it is worked on, … */
+        c->effect_ns += long_ns; /* the connection breaks while the call is served */
     } else if (dice < 5) {
-        c->fate = RPC_UNAVAILABLE; /* … or before the answer is there */
+        c->forced_code = RPC_UNAVAILABLE; /* the connection breaks before the answer */
     } else if (dice < 7) {
         c->effect_ns += long_ns;
         c->end_ns += long_ns;
     } else if (dice < 8) {
-        c->is_twice = true;
+        c->arrives_twice = true;
     } else if (dice < 10) {
-        c->is_half = true;
-        c->fate = any_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes));
+        c->is_partial = true;
+        c->forced_code = pick_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes));
     } else if (dice < 12) {
         c->effect_ns = NEVER;
-        c->fate = rng_chance(r, 50) ? any_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes))
-                                    : any_code(r, certain_codes, ARRAY_LEN(certain_codes));
+        c->forced_code = rng_chance(r, 50) ? pick_code(r, uncertain_codes, ARRAY_LEN(uncertain_codes))
+                                           : pick_code(r, certain_codes, ARRAY_LEN(certain_codes));
     } else {
-        c->is_fatal = true;
-        c->is_half = rng_chance(r, 50);
-        c->fate = RPC_UNAVAILABLE;
+        c->kills_peer = true;
+        c->is_partial = rng_chance(r, 50);
+        c->forced_code = RPC_UNAVAILABLE;
     }
 }
 
-/* An earlier one about the same is not done. */
-static bool is_held_up(const struct machine_call *c)
+/* True if an earlier call about the same subject is pending. */
+static bool has_earlier_call(const struct machine_call *c)
 {
     const struct machine_call *other;
 
@@ -152,7 +160,7 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
 {
     struct machine_call *c = sim_alloc(sizeof *c);
 
-    *c = (struct machine_call){ .machine = m, .owner = sim_process_here(), .serial = ++m->calls_made };
+    *c = (struct machine_call){ .machine = m, .owner = sim_process_current(), .serial = ++m->calls_made };
     c->message = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
     c->served.answer = BUF_INIT(RPC_MESSAGE_BYTES_MAX);
     buf_add_str(&c->message, q->message);
@@ -161,20 +169,21 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
     c->served.message = buf_str(&c->message);
     c->limit_ns = q->limit_ns ? m->sim->now_ns + q->limit_ns : NEVER;
     c->peer = find_peer(m, q->socket);
-    draw_fate(c);
+    draw_call_fault(c);
     if (c->peer) {
         c->peer->type->subject(c->peer->ctx, &c->served, c->subject);
-        /* A peer that still works on the subject does not answer that the call had no effect. */
-        if (c->fate != RPC_OK && c->effect_ns == NEVER && is_held_up(c))
-            c->fate = RPC_ABORTED;
-        if (c->fate != RPC_OK && c->peer->type->on_fate)
-            c->peer->type->on_fate(c->peer->ctx, &c->served, c->fate);
+        /* While an earlier call about the subject is pending, the peer must not claim that this one had no
+         * effect. */
+        if (c->forced_code != RPC_OK && c->effect_ns == NEVER && has_earlier_call(c))
+            c->forced_code = RPC_ABORTED;
+        if (c->forced_code != RPC_OK && c->peer->type->on_forced_code)
+            c->peer->type->on_forced_code(c->peer->ctx, &c->served, c->forced_code);
     } else {
         c->effect_ns = NEVER;
         c->is_cut = true;
     }
     TAILQ_INSERT_TAIL(&m->calls, c, link);
-    sim_trace(m->sim, "%s: call %u is %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
+    sim_trace(m->sim, "%s: call %u: %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
               c->subject);
     return c;
 }
@@ -197,8 +206,8 @@ void calls_drop_all(struct machine *m)
     }
 }
 
-/* Nobody waits any more; what it does it does. */
-static void call_leave(struct machine_call *c)
+/* The caller stops waiting. The call may still take effect. */
+static void call_abandon(struct machine_call *c)
 {
     c->owner = NULL;
     c->call = NULL;
@@ -207,15 +216,15 @@ static void call_leave(struct machine_call *c)
         call_free(c);
 }
 
-struct machine_peer *machine_peer_free(struct machine_peer *x, bool keeps_socket)
+struct machine_peer *machine_peer_free(struct machine_peer *peer, bool keeps_socket)
 {
-    struct machine *m = x->machine;
+    struct machine *m = peer->machine;
     struct machine_call *c, *next;
-    struct file_node *dir = x->socket->parent;
+    struct file_node *dir = peer->socket->parent;
 
     for (c = TAILQ_FIRST(&m->calls); c; c = next) {
         next = TAILQ_NEXT(c, link);
-        if (c->peer != x)
+        if (c->peer != peer)
             continue;
         c->peer = NULL;
         c->is_cut = c->is_cut || c->effect_ns != NEVER;
@@ -226,15 +235,15 @@ struct machine_peer *machine_peer_free(struct machine_peer *x, bool keeps_socket
             call_free(c);
     }
     if (!keeps_socket && dir) {
-        const struct tree_entry *e = tree_entry_of(x->socket);
+        const struct tree_entry *e = tree_entry_of(peer->socket);
         char name[NAME_MAX + 1];
 
         (void)snprintf(name, sizeof name, "%s", e->name);
-        tree_remove(x->socket);
+        tree_remove(peer->socket);
         machine_entry_changed(m, dir, name);
     }
-    TAILQ_REMOVE(&m->peers, x, link);
-    free(x);
+    TAILQ_REMOVE(&m->peers, peer, link);
+    free(peer);
     return NULL;
 }
 
@@ -248,44 +257,44 @@ bool machine_expects_call(const struct machine *m, const char *method, const cha
     return false;
 }
 
-/* --- Their life --- */
+/* --- Effect and end --- */
 
-static void serve(struct machine_call *c)
+static void serve_call(struct machine_call *c)
 {
-    struct machine_peer *x = c->peer;
+    struct machine_peer *peer = c->peer;
 
     buf_clear(&c->served.answer);
     c->served.words[0] = '\0';
-    c->code = x->type->serve(x->ctx, &c->served);
+    c->code = peer->type->serve(peer->ctx, &c->served);
     sim_trace(c->machine->sim, "%s: call %u is done%s: %d %s", c->machine->name, c->serial,
-              c->served.is_half ? " by half" : "", (int)c->code, c->served.words);
+              c->served.is_partial ? " partially" : "", (int)c->code, c->served.words);
 }
 
 static void take_effect(struct machine_call *c)
 {
     struct sim_process *peer = c->peer->process;
     struct sim *s = c->machine->sim;
-    bool is_fatal = c->is_fatal;
+    bool kills_peer = c->kills_peer;
 
     c->effect_ns = NEVER;
-    if (is_held_up(c)) {
+    if (has_earlier_call(c)) {
         c->code = RPC_ABORTED;
         (void)snprintf(c->served.words, sizeof c->served.words, "an operation is pending");
-        is_fatal = false;
+        kills_peer = false;
     } else {
-        c->served.is_half = c->is_half;
-        serve(c);
-        if (c->is_twice)
-            serve(c);
+        c->served.is_partial = c->is_partial;
+        serve_call(c);
+        if (c->arrives_twice)
+            serve_call(c);
     }
     if (!c->owner)
         call_free(c);
-    if (is_fatal)
+    if (kills_peer)
         sim_halt(peer, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
 }
 
-/* The answer, as whoever called sees it. */
-static struct rpc_result end_result(struct machine_call *c, bool is_late, struct error *err)
+/* The result as the caller gets it. */
+static struct rpc_result fill_result(struct machine_call *c, bool is_late, struct error *err)
 {
     struct rpc_result result = { .code = c->code, .message = STR_LIT(""), .words = c->served.words };
 
@@ -295,9 +304,9 @@ static struct rpc_result end_result(struct machine_call *c, bool is_late, struct
     } else if (c->is_cut) {
         result.code = RPC_UNAVAILABLE;
         result.words = "the connection was closed before an answer was received";
-    } else if (c->fate != RPC_OK) {
-        result.code = c->fate;
-        result.words = "bad day";
+    } else if (c->forced_code != RPC_OK) {
+        result.code = c->forced_code;
+        result.words = "injected fault";
     }
     *err = (struct error){ 0 };
     result.err = err;
@@ -308,7 +317,7 @@ static struct rpc_result end_result(struct machine_call *c, bool is_late, struct
     return result;
 }
 
-/* Told to its owner, on the loop; or to its worker, which finds it ended. */
+/* Reports the end to the loop of the owner, or wakes the worker that waits. */
 static void call_end(struct machine_call *c)
 {
     struct rpc_call *call = c->call;
@@ -323,12 +332,12 @@ static void call_end(struct machine_call *c)
     }
     before = sim_process_enter(c->owner);
     c->owner->has_work = true;
-    result = end_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
+    result = fill_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
     call->client = NULL;
     call->done(call, &result);
     (void)sim_process_enter(before);
-    call_leave(c);
+    call_abandon(c);
 }
 
 static bool has_answer(const struct machine_call *c)
@@ -341,7 +350,7 @@ static bool has_effect(const struct machine_call *c)
     return c->effect_ns <= c->machine->sim->now_ns && c->peer && sim_process_is_live(c->peer->process);
 }
 
-static bool is_due(const struct machine_call *c)
+static bool is_call_due(const struct machine_call *c)
 {
     if (has_effect(c))
         return true;
@@ -349,13 +358,13 @@ static bool is_due(const struct machine_call *c)
            (has_answer(c) || c->limit_ns <= c->machine->sim->now_ns);
 }
 
-static struct machine_call *find_due(const struct sim *s, size_t *which)
+static struct machine_call *find_due_call(const struct sim *s, size_t *which)
 {
     struct machine_call *c;
 
     for (unsigned i = 0; i < s->machines_count; i++)
         TAILQ_FOREACH(c, &s->machines[i]->calls, link)
-            if (is_due(c) && (*which)-- == 0)
+            if (is_call_due(c) && (*which)-- == 0)
                 return c;
     return NULL;
 }
@@ -364,13 +373,13 @@ size_t calls_due(const struct sim *s)
 {
     size_t which = SIZE_MAX;
 
-    (void)find_due(s, &which);
+    (void)find_due_call(s, &which);
     return SIZE_MAX - which;
 }
 
 void calls_deliver(struct sim *s, size_t which)
 {
-    struct machine_call *c = find_due(s, &which);
+    struct machine_call *c = find_due_call(s, &which);
 
     if (has_effect(c))
         take_effect(c);
@@ -396,13 +405,13 @@ uint64_t calls_next_ns(const struct sim *s)
 
 /* --- rpc/rpc.h --- */
 
-int machine_rpc_start(struct sys *k, struct rpc_client *x, const struct rpc_request *q, struct rpc_call *c,
-                      struct error *err)
+int machine_rpc_start(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
+                      struct rpc_call *c, struct error *err)
 {
-    assert(!c->on_message); /* nobody here has a streaming answer */
-    if (sim_process_here()->is_dying)
+    assert(!c->on_message); /* streaming answers are not simulated */
+    if (sim_process_current()->is_dying)
         return error_set(err, ERR_UNAVAILABLE, "the process is being killed");
-    *c = (struct rpc_call){ .done = c->done, .client = x };
+    *c = (struct rpc_call){ .done = c->done, .client = client };
     call_new(machine_of(k), q)->call = c;
     return 0;
 }
@@ -416,11 +425,11 @@ void machine_rpc_cancel(struct sys *k, struct rpc_call *call)
             break;
     call->client = NULL;
     if (c)
-        call_leave(c);
+        call_abandon(c);
 }
 
-static int wait_for(struct machine_call *c, const atomic_int *stop, struct buf *ret, unsigned *ret_code,
-                    struct error *err)
+static int wait_for_call(struct machine_call *c, const atomic_int *stop, struct buf *ret, unsigned *ret_code,
+                         struct error *err)
 {
     struct rpc_result result;
 
@@ -429,7 +438,7 @@ static int wait_for(struct machine_call *c, const atomic_int *stop, struct buf *
             *ret_code = RPC_CANCELLED;
             return rpc_failure(RPC_CANCELLED, "context canceled", err);
         }
-    result = end_result(c, !has_answer(c), err);
+    result = fill_result(c, !has_answer(c), err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
     *ret_code = result.code;
     buf_clear(ret);
@@ -438,19 +447,19 @@ static int wait_for(struct machine_call *c, const atomic_int *stop, struct buf *
     return result.r;
 }
 
-int machine_rpc_wait(struct sys *k, struct rpc_client *x, const struct rpc_request *q, const atomic_int *stop,
-                     struct buf *ret, unsigned *ret_code, struct error *err)
+int machine_rpc_wait(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
+                     const atomic_int *stop, struct buf *ret, unsigned *ret_code, struct error *err)
 {
     struct machine_call *c;
     int r;
 
-    (void)x;
+    (void)client;
     *ret_code = RPC_UNAVAILABLE;
-    if (sim_process_here()->is_dying)
+    if (sim_process_current()->is_dying)
         return rpc_failure(RPC_UNAVAILABLE, "the process is being killed", err);
     c = call_new(machine_of(k), q);
     c->worker = worker_here();
-    r = wait_for(c, stop, ret, ret_code, err);
-    call_leave(c);
+    r = wait_for_call(c, stop, ret, ret_code, err);
+    call_abandon(c);
     return r;
 }

@@ -1,4 +1,8 @@
-/* Watches of a simulated machine: of directories and of the mount table. */
+/* Watches of a simulated machine: of directories and of the mount table.
+ *
+ * A change defers the callback of each matching watch to the loop of its process. A directory watch reports
+ * only that the directory must be scanned again, or that the nearest existing parent has changed; it never
+ * names an entry. */
 #include "sim/machine.h"
 
 #include <errno.h>
@@ -15,7 +19,7 @@ struct dirwatch {
     struct machine *machine;
     struct sim_process *owner;
     struct file_node *dir;
-    struct deferred told;
+    struct deferred notification;
     dirwatch_fn fn;
     void *ctx;
     bool is_gone;
@@ -25,19 +29,19 @@ struct mount_watch {
     TAILQ_ENTRY(mount_watch) link;
     struct machine *machine;
     struct sim_process *owner;
-    struct deferred told;
+    struct deferred notification;
     loop_fn fn;
     void *ctx;
 };
 
-static void dirwatch_tell(void *ctx)
+static void dirwatch_notify(void *ctx)
 {
     struct dirwatch *w = ctx;
 
-    w->fn(w->ctx, w->is_gone ? DIRWATCH_GONE : DIRWATCH_RESCAN, NULL); /* may stop it */
+    w->fn(w->ctx, w->is_gone ? DIRWATCH_GONE : DIRWATCH_RESCAN, NULL); /* may stop the watch */
 }
 
-/* The directory, or the nearest above it that is there. */
+/* Finds the directory, or its nearest existing parent. */
 static int find_nearest(struct machine *m, const char *path, bool nearest, struct machine_place *ret,
                         bool *ret_is_there)
 {
@@ -66,9 +70,11 @@ int machine_dirwatch_start(struct sys *k, struct loop *l, const char *path, bool
     if (r)
         return error_set_errno(err, r, "cannot watch directory '%s'", path);
     w = sim_alloc(sizeof *w);
-    *w = (struct dirwatch){ .machine = m, .owner = sim_process_here(), .dir = p.node, .fn = fn, .ctx = ctx };
-    w->is_gone = nearest && !*ret_is_there; /* its only event */
-    deferred_init(&w->told, l, dirwatch_tell, w);
+    *w = (struct dirwatch){
+        .machine = m, .owner = sim_process_current(), .dir = p.node, .fn = fn, .ctx = ctx
+    };
+    w->is_gone = nearest && !*ret_is_there; /* the only event of such a watch */
+    deferred_init(&w->notification, l, dirwatch_notify, w);
     TAILQ_INSERT_TAIL(&m->dirwatches, w, link);
     *ret = w;
     return 0;
@@ -77,7 +83,7 @@ int machine_dirwatch_start(struct sys *k, struct loop *l, const char *path, bool
 struct dirwatch *machine_dirwatch_stop(struct sys *k, struct dirwatch *w)
 {
     TAILQ_REMOVE(&machine_of(k)->dirwatches, w, link);
-    loop_undefer(&w->told);
+    loop_undefer(&w->notification);
     free(w);
     return NULL;
 }
@@ -89,12 +95,12 @@ void machine_entry_changed(struct machine *m, struct file_node *dir, const char 
     (void)name;
     TAILQ_FOREACH(w, &m->dirwatches, link)
         if (w->dir == dir) {
-            loop_defer(&w->told);
+            loop_defer(&w->notification);
             w->owner->has_work = true;
         }
 }
 
-static void mount_watch_tell(void *ctx)
+static void mount_watch_notify(void *ctx)
 {
     struct mount_watch *w = ctx;
 
@@ -108,8 +114,8 @@ int machine_mount_watch_start(struct sys *k, struct loop *l, loop_fn fn, void *c
     struct mount_watch *w = sim_alloc(sizeof *w);
 
     (void)err;
-    *w = (struct mount_watch){ .machine = m, .owner = sim_process_here(), .fn = fn, .ctx = ctx };
-    deferred_init(&w->told, l, mount_watch_tell, w);
+    *w = (struct mount_watch){ .machine = m, .owner = sim_process_current(), .fn = fn, .ctx = ctx };
+    deferred_init(&w->notification, l, mount_watch_notify, w);
     TAILQ_INSERT_TAIL(&m->mount_watches, w, link);
     *ret = w;
     return 0;
@@ -118,7 +124,7 @@ int machine_mount_watch_start(struct sys *k, struct loop *l, loop_fn fn, void *c
 struct mount_watch *machine_mount_watch_stop(struct sys *k, struct mount_watch *w)
 {
     TAILQ_REMOVE(&machine_of(k)->mount_watches, w, link);
-    loop_undefer(&w->told);
+    loop_undefer(&w->notification);
     free(w);
     return NULL;
 }
@@ -128,7 +134,7 @@ void machine_mounts_changed(struct machine *m)
     struct mount_watch *w;
 
     TAILQ_FOREACH(w, &m->mount_watches, link) {
-        loop_defer(&w->told);
+        loop_defer(&w->notification);
         w->owner->has_work = true;
     }
 }

@@ -1,3 +1,13 @@
+/* The simulated network.
+ *
+ * A message is one request and its answer; a message of a watch also queues events. It has three phases: on
+ * the way to the server, at the server, on the way back. The outcome of a request is drawn when it is sent. A
+ * message without `attempt` has no sender any more; it is freed as soon as it cannot have an effect on the
+ * server.
+ *
+ * Invariants: every active attempt has exactly one message, and events of one watch are delivered in order.
+ *
+ * Cost: network_due(), network_deliver() and network_next_ns() visit all messages; there are a few dozen. */
 #include "sim/network.h"
 
 #include <assert.h>
@@ -7,16 +17,16 @@
 
 #include "client/client_request.h"
 #include "client/client_target.h"
-#include "sim/kept.h"
+#include "sim/client_copy.h"
 #include "sim/sim_world.h"
 #include "sim/worker.h"
 
 #define REQUEST_BYTES_MAX ((size_t)4 << 20)
-/* By then a carrier has noticed that nobody is there. */
+/* After this time a carrier detects a dead peer. */
 #define DEAD_PEER_NS (45 * NS_PER_S)
-/* An answer or event that is late is so by less than this. */
+/* A late answer or event is late by less than this. */
 #define LATE_NS (300 * NS_PER_MS)
-/* Events that may come again. */
+/* How many events of a watch are kept for FAULT_REPLAY. */
 #define RECENT_COUNT 3
 
 enum phase {
@@ -25,58 +35,59 @@ enum phase {
     PHASE_TO_CLIENT,
 };
 
-/* What becomes of a request; drawn when it is sent. */
-enum fate {
-    FATE_FINE,
-    FATE_REFUSED,
-    FATE_LOST_BEFORE,
-    FATE_LOST_AFTER,
-    FATE_HANGS_BEFORE,
-    FATE_HANGS_AFTER,
-    FATE_ERROR,
-    FATE_TIMEOUT_AFTER,
-    FATE_THROTTLED,
-    FATE_TWICE,
+/* What happens to a request; drawn when it is sent. */
+enum outcome {
+    OUTCOME_FINE,
+    OUTCOME_REFUSED,
+    OUTCOME_LOST_BEFORE,
+    OUTCOME_LOST_AFTER,
+    OUTCOME_HANGS_BEFORE,
+    OUTCOME_HANGS_AFTER,
+    OUTCOME_ERROR,
+    OUTCOME_TIMEOUT_AFTER,
+    OUTCOME_THROTTLED,
+    OUTCOME_TWICE,
 };
 
 struct queued_event {
     TAILQ_ENTRY(queued_event) link;
     uint64_t at_ns;
-    struct kept_event kept;
+    struct event_copy copy;
 };
 
-/* What every step looks at comes first, and answers, whose errors are large, stand elsewhere: a step goes
- * through all messages. */
+/* A step visits all messages but the resting ones, which are most watches most of the time: the fields that
+ * it reads come first, and answers, which are large, are allocated separately. */
 struct message {
     TAILQ_ENTRY(message) link;
     struct network *network;
-    struct sim_process *process;    /* NULL: its sender is gone */
-    struct client_attempt *attempt; /* the sender's; NULL when it does not wait any more */
+    struct sim_process *process;    /* NULL: the sender was killed, or has cancelled */
+    struct client_attempt *attempt; /* of the sender; NULL: it does not wait any more */
     enum phase phase;
-    bool has_ended; /* of a watch: `answer` is its end */
-    uint64_t at_ns; /* of the next delivery; UINT64_MAX: never */
-    /* Of a watch. */
+    bool is_resting; /* in the list of that name */
+    bool has_ended;  /* of a watch: `answer` is the end of the watch */
+    uint64_t at_ns;  /* of the next delivery; UINT64_MAX: never */
+    /* Of a watch: */
     TAILQ_HEAD(, queued_event) events;
-    uint64_t event_at_ns; /* of the last one queued */
+    uint64_t event_at_ns; /* of the last queued event */
 
     unsigned id;
-    enum fate fate;
-    struct kept_answer *answer; /* NULL: none yet */
+    enum outcome outcome;
+    struct answer_copy *answer; /* NULL: not answered yet */
     struct client_attempt served;
     struct arena arena;
     struct client_request request;
     unsigned recent_count;
-    struct kept_event recent[RECENT_COUNT];
+    struct event_copy recent[RECENT_COUNT];
 };
 
-/* --- Words for the trace --- */
+/* --- Texts for the trace --- */
 
-static const char *sender(const struct message *m)
+static const char *sender_name(const struct message *m)
 {
     return m->process ? m->process->program->name : "-";
 }
 
-static void add_part(char *text, size_t room, size_t *len, const char *part)
+static void append_part(char *text, size_t room, size_t *len, const char *part)
 {
     size_t more = strlen(part);
 
@@ -87,8 +98,8 @@ static void add_part(char *text, size_t room, size_t *len, const char *part)
     text[*len] = '\0';
 }
 
-/* Written anew when the server has answered, and so on: printf() would take most of the time. */
-static const char *what(const struct message *m)
+/* Written for every line of the trace: with printf() it would take most of the time of a run. */
+static const char *describe_request(const struct message *m)
 {
     static char text[160];
     const struct client_request *q = &m->request;
@@ -99,22 +110,24 @@ static const char *what(const struct message *m)
                             q->name ? q->name : "",
                             q->resource_version ? "@" : "",
                             q->resource_version ? q->resource_version : "" };
-    size_t len = (size_t)snprintf(text, sizeof text, "#%u ", m->id);
+    size_t len = 1 + trace_put_number(text + 1, m->id, 1);
 
+    text[0] = '#';
+    text[len++] = ' ';
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        add_part(text, sizeof text, &len, parts[i]);
+        append_part(text, sizeof text, &len, parts[i]);
     return text;
 }
 
 typedef void trace_fn(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Leases are renewed all the time, and watches end and begin again after so many minutes: lines about them
- * are quiet where that is not the matter. */
-static trace_fn *trace_of(const struct message *m)
+/* Lines about leases are quiet except where the scenario tests leases; lines about watches, which end and
+ * restart every few minutes, are quiet in the recovery phase. */
+static trace_fn *choose_trace(const struct message *m)
 {
     const struct sim *s = m->network->sim;
     const struct kind_info *k = m->request.kind;
-    bool is_lease = k && k->kind == KIND_LEASE && !s->options.scenario->is_about_leases;
+    bool is_lease = k && k->kind == KIND_LEASE && !s->options.scenario->traces_leases;
     bool is_watch = m->request.verb == CLIENT_WATCH && s->is_healed;
 
     return is_lease || is_watch ? sim_trace_quietly : sim_trace;
@@ -122,68 +135,82 @@ static trace_fn *trace_of(const struct message *m)
 
 /* --- Delays --- */
 
-static uint64_t delay_ns(struct network *n)
+static uint64_t draw_delay_ns(struct network *n)
 {
     if (sim_has_fault(n->sim, &n->rng, FAULT_DELAY, 5))
         return rng_below(&n->rng, 20 * NS_PER_S);
     return rng_below(&n->rng, 5 * NS_PER_MS);
 }
 
-/* Nothing, or how much later. */
-static uint64_t lateness_ns(struct network *n, unsigned percent)
+/* 0, or how late the message is. */
+static uint64_t draw_lateness_ns(struct network *n, unsigned percent)
 {
     return rng_chance(&n->late, percent) ? rng_below(&n->late, LATE_NS) : 0;
 }
 
-static uint64_t event_delay_ns(struct network *n)
+static uint64_t draw_event_delay_ns(struct network *n)
 {
     if (sim_has_fault(n->sim, &n->rng, FAULT_LAG, 8))
         return rng_below(&n->rng, 40 * NS_PER_S);
-    return rng_below(&n->rng, 5 * NS_PER_MS) + lateness_ns(n, n->late_events_percent);
+    return rng_below(&n->rng, 5 * NS_PER_MS) + draw_lateness_ns(n, n->late_events_percent);
 }
 
-/* --- Fates --- */
+/* --- Outcomes --- */
 
-static enum fate draw_fate(struct network *n, const struct client_request *q)
+static enum outcome draw_outcome(struct network *n, const struct client_request *q)
 {
     struct sim *s = n->sim;
 
     if (sim_has_fault(s, &n->rng, FAULT_REFUSE, 2))
-        return FATE_REFUSED;
+        return OUTCOME_REFUSED;
     if (sim_has_fault(s, &n->rng, FAULT_LOSE, 4))
-        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? FATE_LOST_AFTER : FATE_LOST_BEFORE;
+        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? OUTCOME_LOST_AFTER : OUTCOME_LOST_BEFORE;
     if (sim_has_fault(s, &n->rng, FAULT_HANG, 2))
-        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? FATE_HANGS_AFTER : FATE_HANGS_BEFORE;
+        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? OUTCOME_HANGS_AFTER
+                                                                  : OUTCOME_HANGS_BEFORE;
     if (sim_has_fault(s, &n->rng, FAULT_ERROR, 3)) {
         if (rng_chance(&n->rng, 30))
-            return FATE_THROTTLED;
-        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? FATE_TIMEOUT_AFTER : FATE_ERROR;
+            return OUTCOME_THROTTLED;
+        return rng_chance(&n->rng, 50) && q->verb != CLIENT_WATCH ? OUTCOME_TIMEOUT_AFTER : OUTCOME_ERROR;
     }
     if (request_is_write(q) && sim_has_fault(s, &n->rng, FAULT_TWICE, 2))
-        return FATE_TWICE;
-    return FATE_FINE;
+        return OUTCOME_TWICE;
+    return OUTCOME_FINE;
 }
 
-/* Where its answer goes; one that is there is replaced. */
-static struct kept_answer *answer_of(struct message *m)
+/* The answer of the message, allocated on first use. */
+static struct answer_copy *get_answer(struct message *m)
 {
     if (!m->answer)
         m->answer = sim_alloc(sizeof *m->answer);
     return m->answer;
 }
 
-static struct kept_answer *answer_free(struct kept_answer *k)
+static struct answer_copy *answer_copy_free(struct answer_copy *k)
 {
     if (k)
-        kept_answer_done(k);
+        answer_copy_done(k);
     free(k);
     return NULL;
 }
 
-static void answer_at(struct message *m, uint64_t at_ns)
+/* A resting message has nothing to deliver until the server says more. */
+static void set_resting(struct message *m, bool is_resting)
+{
+    struct network *n = m->network;
+
+    if (m->is_resting == is_resting)
+        return;
+    TAILQ_REMOVE(m->is_resting ? &n->resting : &n->messages, m, link);
+    TAILQ_INSERT_TAIL(is_resting ? &n->resting : &n->messages, m, link);
+    m->is_resting = is_resting;
+}
+
+static void schedule_answer(struct message *m, uint64_t at_ns)
 {
     m->phase = PHASE_TO_CLIENT;
     m->at_ns = at_ns;
+    set_resting(m, /* is_resting= */ false);
 }
 
 /* --- Sending --- */
@@ -204,18 +231,18 @@ static void link_start(struct client_carrier *c, struct client_attempt *a)
     m->request = *a->request;
     if (request_own_texts(&m->request, &m->arena, &err) < 0)
         abort();
-    m->fate = draw_fate(n, &m->request);
-    m->at_ns = n->sim->now_ns + delay_ns(n);
+    m->outcome = draw_outcome(n, &m->request);
+    m->at_ns = n->sim->now_ns + draw_delay_ns(n);
     TAILQ_INSERT_TAIL(&n->messages, m, link);
     a->work = m;
-    trace_of(m)(n->sim, "%s sends %s%s%s", sender(m), what(m), m->request.body.len ? " " : "",
-                m->request.body.len ? m->request.body.s : "");
+    choose_trace(m)(n->sim, "%s sends %s%s%s", sender_name(m), describe_request(m),
+                    m->request.body.len ? " " : "", m->request.body.len ? m->request.body.s : "");
     if (n->on_send)
         n->on_send(n->ctx, m->process, m->id, &m->request);
 }
 
-/* The sender waits no more. */
-static void tell_over(const struct message *m)
+/* The sender stops waiting for the answer. */
+static void notify_over(const struct message *m)
 {
     if (m->network->on_over)
         m->network->on_over(m->network->ctx, m->process, m->id);
@@ -225,21 +252,21 @@ static void message_free(struct message *m)
 {
     struct queued_event *e;
 
-    TAILQ_REMOVE(&m->network->messages, m, link);
+    TAILQ_REMOVE(m->is_resting ? &m->network->resting : &m->network->messages, m, link);
     while ((e = TAILQ_FIRST(&m->events))) {
         TAILQ_REMOVE(&m->events, e, link);
-        kept_event_done(&e->kept);
+        event_copy_done(&e->copy);
         free(e);
     }
     for (unsigned i = 0; i < m->recent_count; i++)
-        kept_event_done(&m->recent[i]);
-    m->answer = answer_free(m->answer);
+        event_copy_done(&m->recent[i]);
+    m->answer = answer_copy_free(m->answer);
     arena_done(&m->arena);
     free(m);
 }
 
-/* Takes it back from the server, if that has it. A write that arrived is carried out all the same. */
-static void recall(struct message *m)
+/* Cancels the request at the server. A write that has arrived is still processed. */
+static void cancel_at_server(struct message *m)
 {
     struct client_carrier *c = m->network->sim->server.carrier;
 
@@ -253,11 +280,11 @@ static void link_cancel(struct client_carrier *c, struct client_attempt *a)
 
     (void)c;
     assert(m->attempt == a);
-    tell_over(m);
+    notify_over(m);
     m->attempt = NULL;
     m->process = NULL;
     if (m->request.verb == CLIENT_WATCH || m->phase == PHASE_TO_CLIENT || m->at_ns == UINT64_MAX) {
-        recall(m);
+        cancel_at_server(m);
         message_free(m);
     }
 }
@@ -280,50 +307,51 @@ struct sim_link *network_link(struct network *n, struct sim_process *p)
 
 /* --- At the server --- */
 
-static void serve(struct message *m);
+static void serve_request(struct message *m);
 
 static void on_served_end(struct client_attempt *a, const struct client_answer *answer)
 {
     struct message *m = CONTAINER_OF(a, struct message, served);
     struct network *n = m->network;
 
-    trace_of(m)(n->sim, "server answers %s: %d %s", what(m), answer->http_status,
-                answer->r < 0 ? answer->error.msg : "");
+    choose_trace(m)(n->sim, "server answers %s: %d %s", describe_request(m), answer->http_status,
+                    answer->r < 0 ? answer->error.msg : "");
     if (m->request.verb == CLIENT_WATCH) {
-        kept_answer_set(answer_of(m), answer);
+        answer_copy_set(get_answer(m), answer);
         m->has_ended = true;
+        set_resting(m, /* is_resting= */ false);
         if (m->event_at_ns < n->sim->now_ns)
             m->event_at_ns = n->sim->now_ns;
         return;
     }
-    switch (m->fate) {
-    case FATE_TWICE:
-        m->fate = FATE_FINE;
-        serve(m);
+    switch (m->outcome) {
+    case OUTCOME_TWICE:
+        m->outcome = OUTCOME_FINE;
+        serve_request(m);
         return;
-    case FATE_LOST_AFTER:
-        kept_answer_fail(answer_of(m), "connection lost", /* was_connected= */ true,
-                         request_is_write(&m->request));
+    case OUTCOME_LOST_AFTER:
+        answer_copy_set_failure(get_answer(m), "connection lost", /* was_connected= */ true,
+                                request_is_write(&m->request));
         break;
-    case FATE_TIMEOUT_AFTER:
-        kept_answer_refuse(answer_of(m), 504, "Timeout", "request did not complete within the allotted time",
-                           -1);
+    case OUTCOME_TIMEOUT_AFTER:
+        answer_copy_set_refusal(get_answer(m), 504, "Timeout",
+                                "request did not complete within the allotted time", -1);
         break;
-    case FATE_HANGS_AFTER:
-        answer_at(m, UINT64_MAX);
+    case OUTCOME_HANGS_AFTER:
+        schedule_answer(m, UINT64_MAX);
         if (!m->attempt)
             message_free(m);
         return;
-    case FATE_FINE:
-    case FATE_REFUSED:
-    case FATE_LOST_BEFORE:
-    case FATE_HANGS_BEFORE:
-    case FATE_ERROR:
-    case FATE_THROTTLED:
-        kept_answer_set(answer_of(m), answer);
+    case OUTCOME_FINE:
+    case OUTCOME_REFUSED:
+    case OUTCOME_LOST_BEFORE:
+    case OUTCOME_HANGS_BEFORE:
+    case OUTCOME_ERROR:
+    case OUTCOME_THROTTLED:
+        answer_copy_set(get_answer(m), answer);
         break;
     }
-    answer_at(m, n->sim->now_ns + delay_ns(n) + lateness_ns(n, n->late_answers_percent));
+    schedule_answer(m, n->sim->now_ns + draw_delay_ns(n) + draw_lateness_ns(n, n->late_answers_percent));
     if (!m->attempt)
         message_free(m);
 }
@@ -334,12 +362,13 @@ static void on_served_event(struct client_attempt *a, const struct client_event 
     struct network *n = m->network;
     struct queued_event *e = sim_alloc(sizeof *e);
 
-    kept_event_set(&e->kept, ev);
-    e->at_ns = n->sim->now_ns + event_delay_ns(n);
+    event_copy_set(&e->copy, ev);
+    e->at_ns = n->sim->now_ns + draw_event_delay_ns(n);
     if (e->at_ns < m->event_at_ns)
-        e->at_ns = m->event_at_ns; /* one connection: what was sent first comes first */
+        e->at_ns = m->event_at_ns; /* events of one connection keep their order */
     m->event_at_ns = e->at_ns;
     TAILQ_INSERT_TAIL(&m->events, e, link);
+    set_resting(m, /* is_resting= */ false);
 }
 
 static void on_served_warning(struct client_attempt *a, struct str text)
@@ -350,11 +379,12 @@ static void on_served_warning(struct client_attempt *a, struct str text)
         m->attempt->on_warning(m->attempt, text);
 }
 
-static void serve(struct message *m)
+static void serve_request(struct message *m)
 {
     struct client_carrier *c = m->network->sim->server.carrier;
 
     m->phase = PHASE_AT_SERVER;
+    set_resting(m, /* is_resting= */ true);
     m->served = (struct client_attempt){ .request = &m->request,
                                          .on_event = on_served_event,
                                          .on_end = on_served_end,
@@ -363,39 +393,40 @@ static void serve(struct message *m)
     c->type->start(c, &m->served);
 }
 
-/* It arrives, or what stands in its way answers. */
-static void arrive(struct message *m)
+/* The request arrives at the server, or fails on the way as its outcome says. */
+static void arrive_at_server(struct message *m)
 {
     struct network *n = m->network;
     uint64_t now_ns = n->sim->now_ns;
 
-    /* What becomes of it is told when the server answers. */
-    (m->fate == FATE_FINE ? sim_trace_quietly : trace_of(m))(n->sim, "arrives %s (fate %d)", what(m),
-                                                             m->fate);
-    if (!n->sim->server.api || m->fate == FATE_REFUSED) {
-        kept_answer_fail(answer_of(m), "connection refused", false, false);
-        answer_at(m, now_ns);
-    } else if (m->fate == FATE_LOST_BEFORE) {
-        kept_answer_fail(answer_of(m), "connection lost", true, request_is_write(&m->request));
-        answer_at(m, now_ns);
-    } else if (m->fate == FATE_HANGS_BEFORE && m->request.verb == CLIENT_WATCH) {
-        kept_answer_fail(answer_of(m), "the peer is gone", true, false);
-        answer_at(m, now_ns + DEAD_PEER_NS);
-    } else if (m->fate == FATE_HANGS_BEFORE) {
-        answer_at(m, UINT64_MAX);
-    } else if (m->fate == FATE_ERROR) {
-        kept_answer_refuse(answer_of(m), 500, "InternalError", "Internal error occurred: bad day", -1);
-        answer_at(m, now_ns);
-    } else if (m->fate == FATE_THROTTLED) {
-        kept_answer_refuse(answer_of(m), 429, "TooManyRequests", "too many requests, please try again later",
-                           (int64_t)rng_below(&n->rng, 3));
-        answer_at(m, now_ns);
+    /* Quiet: the line of the server's answer follows. */
+    (m->outcome == OUTCOME_FINE ? sim_trace_quietly : choose_trace(m))(n->sim, "arrives %s (outcome %d)",
+                                                                       describe_request(m), m->outcome);
+    if (!n->sim->server.api || m->outcome == OUTCOME_REFUSED) {
+        answer_copy_set_failure(get_answer(m), "connection refused", false, false);
+        schedule_answer(m, now_ns);
+    } else if (m->outcome == OUTCOME_LOST_BEFORE) {
+        answer_copy_set_failure(get_answer(m), "connection lost", true, request_is_write(&m->request));
+        schedule_answer(m, now_ns);
+    } else if (m->outcome == OUTCOME_HANGS_BEFORE && m->request.verb == CLIENT_WATCH) {
+        answer_copy_set_failure(get_answer(m), "the peer is gone", true, false);
+        schedule_answer(m, now_ns + DEAD_PEER_NS);
+    } else if (m->outcome == OUTCOME_HANGS_BEFORE) {
+        schedule_answer(m, UINT64_MAX);
+    } else if (m->outcome == OUTCOME_ERROR) {
+        answer_copy_set_refusal(get_answer(m), 500, "InternalError",
+                                "Internal error occurred: injected fault", -1);
+        schedule_answer(m, now_ns);
+    } else if (m->outcome == OUTCOME_THROTTLED) {
+        answer_copy_set_refusal(get_answer(m), 429, "TooManyRequests",
+                                "too many requests, please try again later", (int64_t)rng_below(&n->rng, 3));
+        schedule_answer(m, now_ns);
     } else {
-        serve(m);
+        serve_request(m);
         return;
     }
     if (!m->attempt)
-        message_free(m); /* nobody waits for it */
+        message_free(m); /* the sender does not wait for it */
 }
 
 /* --- Back at the client --- */
@@ -403,45 +434,46 @@ static void arrive(struct message *m)
 static void deliver_end(struct message *m)
 {
     struct client_attempt *a = m->attempt;
-    struct kept_answer *answer = TAKE(m->answer);
+    struct answer_copy *answer = TAKE(m->answer);
 
-    trace_of(m)(m->network->sim, "%s gets the end of %s: %d %s", sender(m), what(m),
-                answer->answer.http_status, answer->answer.r < 0 ? answer->answer.error.msg : "ok");
+    choose_trace(m)(m->network->sim, "%s receives the end of %s: %d %s", sender_name(m), describe_request(m),
+                    answer->answer.http_status, answer->answer.r < 0 ? answer->answer.error.msg : "ok");
     m->process->has_work = true;
-    tell_over(m);
+    notify_over(m);
     message_free(m);
     a->on_end(a, &answer->answer);
-    (void)answer_free(answer);
+    (void)answer_copy_free(answer);
 }
 
-static void tell(struct message *m, const struct client_event *ev)
+static void deliver_to_handler(struct message *m, const struct client_event *ev)
 {
     static const char *const names[] = { "ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "garbage" };
 
     static_assert(ARRAY_LEN(names) == CLIENT_EVENT_TYPE_COUNT, "name every event");
     (ev->type == CLIENT_BOOKMARK ? sim_trace_quietly : sim_trace)(
-        m->network->sim, "%s hears on #%u %s %s@%s", sender(m), m->id, names[ev->type],
+        m->network->sim, "%s receives on #%u %s %s@%s", sender_name(m), m->id, names[ev->type],
         ev->object ? ev->object->name : "", ev->version ? ev->version : "");
     m->process->has_work = true;
     m->attempt->on_event(m->attempt, ev);
 }
 
-/* What came before comes again, or something that nobody can read. True when the message is still there. */
-static void deliver_again(struct message *m)
+/* Repeats an earlier event of the watch, or delivers an invalid one. The handler may end the watch. */
+static void deliver_event_again(struct message *m)
 {
     struct network *n = m->network;
     struct error garbage = { .code = ERR_BAD_REQUEST, .msg = "no event" };
-    struct kept_event *k = &m->recent[rng_below(&n->rng, m->recent_count)];
+    struct event_copy *k = &m->recent[rng_below(&n->rng, m->recent_count)];
 
     if (rng_chance(&n->rng, 30)) {
-        tell(m, &(struct client_event){ .type = CLIENT_UNREADABLE, .error = &garbage });
+        deliver_to_handler(m, &(struct client_event){ .type = CLIENT_UNREADABLE, .error = &garbage });
     } else {
-        sim_trace(n->sim, "once more:");
-        tell(m, &k->event);
+        sim_trace(n->sim, "repeated:");
+        deliver_to_handler(m, &k->event);
     }
 }
 
-static bool is_there(const struct network *n, unsigned id)
+/* For a watch with events, which does not rest. */
+static bool has_message(const struct network *n, unsigned id)
 {
     const struct message *m;
 
@@ -458,25 +490,26 @@ static void deliver_event(struct message *m)
     unsigned id = m->id;
 
     TAILQ_REMOVE(&m->events, e, link);
-    tell(m, &e->kept.event);
-    if (!is_there(n, id)) { /* whoever heard it ended the watch */
-        kept_event_done(&e->kept);
+    deliver_to_handler(m, &e->copy.event);
+    if (!has_message(n, id)) { /* the handler has ended the watch */
+        event_copy_done(&e->copy);
     } else {
         if (m->recent_count == RECENT_COUNT) {
-            kept_event_done(&m->recent[0]);
+            event_copy_done(&m->recent[0]);
             memmove(&m->recent[0], &m->recent[1], sizeof m->recent - sizeof m->recent[0]);
             m->recent_count--;
         }
-        m->recent[m->recent_count++] = e->kept;
+        m->recent[m->recent_count++] = e->copy;
+        set_resting(m, m->phase == PHASE_AT_SERVER && TAILQ_EMPTY(&m->events) && !m->has_ended);
         if (sim_has_fault(n->sim, &n->rng, FAULT_REPLAY, 4))
-            deliver_again(m);
+            deliver_event_again(m);
     }
     free(e);
 }
 
 /* --- What is due --- */
 
-/* When something of it can be delivered, all else being well. */
+/* When the next part of the message is due, if its process runs and is not partitioned. */
 static uint64_t message_next_ns(const struct message *m)
 {
     const struct queued_event *e = TAILQ_FIRST(&m->events);
@@ -518,7 +551,7 @@ void network_deliver(struct network *n, size_t which)
     assert(m);
     (void)sim_process_enter(m->phase == PHASE_TO_SERVER ? NULL : m->process);
     if (m->phase == PHASE_TO_SERVER)
-        arrive(m);
+        arrive_at_server(m);
     else if (m->phase == PHASE_AT_SERVER && !TAILQ_EMPTY(&m->events))
         deliver_event(m);
     else
@@ -540,50 +573,56 @@ uint64_t network_next_ns(const struct network *n)
     return next;
 }
 
-/* --- What befalls it --- */
+/* --- Lost connections --- */
 
-static void lose(struct message *m)
+static void lose_connection(struct message *m)
 {
     struct queued_event *e;
 
     while ((e = TAILQ_FIRST(&m->events))) {
         TAILQ_REMOVE(&m->events, e, link);
-        kept_event_done(&e->kept);
+        event_copy_done(&e->copy);
         free(e);
     }
-    kept_answer_fail(answer_of(m), "connection lost", true, request_is_write(&m->request));
-    answer_at(m, m->network->sim->now_ns);
+    answer_copy_set_failure(get_answer(m), "connection lost", true, request_is_write(&m->request));
+    schedule_answer(m, m->network->sim->now_ns);
 }
 
 void network_lose_server(struct network *n)
 {
-    struct message *m, *next;
+    struct message_list *lists[] = { &n->messages, &n->resting };
 
-    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
-        next = TAILQ_NEXT(m, link);
-        if (m->phase != PHASE_AT_SERVER)
-            continue;
-        recall(m);
-        lose(m);
-        if (!m->attempt)
-            message_free(m);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        struct message *m, *next;
+
+        for (m = TAILQ_FIRST(lists[i]); m; m = next) {
+            next = TAILQ_NEXT(m, link);
+            if (m->phase != PHASE_AT_SERVER)
+                continue;
+            cancel_at_server(m);
+            lose_connection(m);
+            if (!m->attempt)
+                message_free(m);
+        }
     }
 }
 
 void network_cut_watch(struct network *n)
 {
+    struct message_list *lists[] = { &n->messages, &n->resting };
     struct message *m, *found = NULL;
     uint64_t count = 0;
 
-    TAILQ_FOREACH(m, &n->messages, link)
-        if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
-            rng_below(&n->rng, ++count) == 0)
-            found = m;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        TAILQ_FOREACH(m, lists[i], link)
+            if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
+                rng_below(&n->rng, ++count) == 0)
+                found = m;
     if (!found)
         return;
-    sim_trace(n->sim, "cuts %s", what(found));
-    recall(found);
-    lose(found);
+    sim_trace(n->sim, "cuts %s", describe_request(found));
+    cancel_at_server(found);
+    lose_connection(found);
     if (rng_chance(&n->rng, 50)) { /* as if the server had ended it */
         found->answer->answer = (struct client_answer){ .http_status = 200, .retry_after_seconds = -1 };
     }
@@ -595,6 +634,7 @@ void network_init(struct network *n, struct sim *s)
 
     *n = (struct network){ .sim = s };
     TAILQ_INIT(&n->messages);
+    TAILQ_INIT(&n->resting);
     rng_init(&n->rng, rng_u64(&s->faults));
     rng_fork(&n->rng, "late", &n->late);
     n->late_answers_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
@@ -603,12 +643,11 @@ void network_init(struct network *n, struct sim *s)
 
 void network_done(struct network *n)
 {
-    struct message *m, *next;
+    struct message *m;
 
-    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
-        next = TAILQ_NEXT(m, link);
+    while ((m = TAILQ_FIRST(&n->messages)) || (m = TAILQ_FIRST(&n->resting))) {
         assert(!m->attempt);
-        recall(m);
+        cancel_at_server(m);
         message_free(m);
     }
 }

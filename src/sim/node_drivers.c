@@ -1,3 +1,8 @@
+/* The drivers of the scenarios node and attach.
+ *
+ * The seed selects the capabilities of the drivers. The true state is in the storages and on the machines;
+ * the checks compare it with the objects of the server. Checks that visit all volumes and nodes run every
+ * CHECK_STEPS steps. */
 #include "sim/node_drivers.h"
 
 #include <assert.h>
@@ -18,8 +23,7 @@
 #define PATH_BYTES 256
 #define SPEC_BYTES_MAX 1024
 #define GIB ((int64_t)1 << 30)
-#define GROWN_BYTES_MAX (40 * GIB)
-#define CHECK_STEPS 4 /* between two looks at all volumes */
+#define EXPANDED_BYTES_MAX (40 * GIB)
 
 /* --- Objects --- */
 
@@ -33,31 +37,32 @@ static void make_volume(struct sim *s, const struct storage_volume *v, const cha
     const char *mode = v->is_exclusive ? "ReadWriteOnce" : "ReadWriteMany", *name = v->disk.name;
     char claim[sizeof v->disk.name + 1];
 
-    objects_make(s, KIND_VOLUME, name,
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['%s'],'persistentVolumeReclaimPolicy':'Retain',"
-                 "'storageClassName':'%s','volumeMode':'%s',%s}}",
-                 name, mode, class, v->is_block ? "Block" : "Filesystem", source);
+    objects_create(
+        s, KIND_VOLUME, name,
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['%s'],'persistentVolumeReclaimPolicy':'Retain',"
+        "'storageClassName':'%s','volumeMode':'%s',%s}}",
+        name, mode, class, v->is_block ? "Block" : "Filesystem", source);
     (void)snprintf(claim, sizeof claim, "c%s", name);
-    objects_make(s, KIND_CLAIM, claim,
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
-                 "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s',"
-                 "'volumeName':'%s','volumeMode':'%s'}}",
-                 claim, mode, class, name, v->is_block ? "Block" : "Filesystem");
+    objects_create(s, KIND_CLAIM, claim,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "'accessModes':['%s'],'resources':{'requests':{'storage':'1Gi'}},'storageClassName':'%s',"
+                   "'volumeName':'%s','volumeMode':'%s'}}",
+                   claim, mode, class, name, v->is_block ? "Block" : "Filesystem");
 }
 
 static void make_objects(struct node_drivers *drivers)
 {
     char source[PATH_BYTES];
 
-    objects_make(drivers->sim, KIND_CSI_DRIVER, CSI_DRIVER,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
-                 "'},'spec':{'attachRequired':%s,'podInfoOnMount':true,'requiresRepublish':%s,"
-                 "'volumeLifecycleModes':['Persistent','Ephemeral']}}",
-                 drivers->needs_attaching ? "true" : "false", drivers->republishes ? "true" : "false");
-    objects_make(drivers->sim, KIND_CLASS, "grows",
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'grows'},"
-                 "'provisioner':'" CSI_DRIVER "','allowVolumeExpansion':true}");
+    objects_create(drivers->sim, KIND_CSI_DRIVER, CSI_DRIVER,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
+                   "'},'spec':{'attachRequired':%s,'podInfoOnMount':true,'requiresRepublish':%s,"
+                   "'volumeLifecycleModes':['Persistent','Ephemeral']}}",
+                   drivers->needs_attaching ? "true" : "false", drivers->republishes ? "true" : "false");
+    objects_create(drivers->sim, KIND_CLASS, "grows",
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'grows'},"
+                   "'provisioner':'" CSI_DRIVER "','allowVolumeExpansion':true}");
     for (unsigned i = 0; i < DRIVERS_VOLUMES && !drivers->is_csi_only; i++) {
         (void)snprintf(source, sizeof source, "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d%u'%s}", i,
                        drivers->disks.volumes[i].is_block ? "" : ",'fsType':'ext4'");
@@ -76,7 +81,7 @@ bool node_drivers_is_block(const struct node_drivers *drivers, const char *claim
     return v->is_block && strcmp(claim + 1, v->disk.name) == 0;
 }
 
-void node_drivers_grow(struct node_drivers *drivers)
+void node_drivers_expand_claim(struct node_drivers *drivers)
 {
     _cleanup_(buf_done_p) struct buf spec = BUF_INIT(SPEC_BYTES_MAX);
     struct rng *r = &drivers->sim->work;
@@ -87,8 +92,8 @@ void node_drivers_grow(struct node_drivers *drivers)
     char name[16];
 
     claim_name(v, name);
-    c = drivers->grows ? stored_claim(drivers->sim, name) : NULL;
-    if (!c || c->phase != CLAIM_BOUND || quantity_value(&c->request) >= GROWN_BYTES_MAX)
+    c = drivers->expands_claims ? stored_claim(drivers->sim, name) : NULL;
+    if (!c || c->phase != CLAIM_BOUND || quantity_value(&c->request) >= EXPANDED_BYTES_MAX)
         return;
     size = quantity_of((quantity_value(&c->request) / GIB + more) * GIB, QUANTITY_BINARY_SI);
     json_out_object(&spec, NULL);
@@ -96,12 +101,11 @@ void node_drivers_grow(struct node_drivers *drivers)
     json_out_storage(&spec, "requests", &size);
     json_out_end_object(&spec);
     json_out_end_object(&spec);
-    objects_change(drivers->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
+    objects_patch(drivers->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
 }
 
-/* --- Life --- */
+/* --- Start and end --- */
 
-/* What the drivers are like is the seed's choice. */
 void node_drivers_init(struct node_drivers *drivers, struct sim *s, const char *root)
 {
     struct rng *r = &s->work;
@@ -113,7 +117,7 @@ void node_drivers_init(struct node_drivers *drivers, struct sim *s, const char *
     drivers->has_stages = rng_chance(r, 80);
     drivers->needs_attaching = rng_chance(r, 80);
     drivers->republishes = rng_chance(r, 20);
-    drivers->grows = rng_chance(r, 40);
+    drivers->expands_claims = rng_chance(r, 40);
     drivers->disks.volumes[DRIVERS_BLOCK].is_block = rng_chance(r, 40);
     drivers->flex_attaches = rng_chance(r, 80);
     drivers->flex_mounts_devices = rng_chance(r, 70);
@@ -138,10 +142,10 @@ static void install_flex(struct node_drivers *drivers, struct flex_program *p, s
     flex_program_install(p);
 }
 
-void node_drivers_add_head(struct node_drivers *drivers, struct machine *m)
+void node_drivers_add_plane(struct node_drivers *drivers, struct machine *m)
 {
-    assert(drivers->heads_count < DRIVERS_HEADS_MAX);
-    install_flex(drivers, &drivers->heads[drivers->heads_count++], m);
+    assert(drivers->planes_count < DRIVERS_PLANES_MAX);
+    install_flex(drivers, &drivers->planes_flex[drivers->planes_count++], m);
 }
 
 void node_drivers_add(struct node_drivers *drivers, struct machine *m)
@@ -159,7 +163,7 @@ void node_drivers_add(struct node_drivers *drivers, struct machine *m)
     install_flex(drivers, &drivers->flex[node], m);
 }
 
-/* Which FlexVolumes the server has told which node of. */
+/* Records which FlexVolumes the status of a Node lists as attached. */
 static void on_event(void *ctx, const struct store_event *ev)
 {
     struct node_drivers *drivers = ctx;
@@ -171,7 +175,7 @@ static void on_event(void *ctx, const struct store_event *ev)
             struct storage_volume *known = name ? storage_find(&drivers->shares, name + 1) : NULL;
 
             if (known && strcmp(drivers->shares.machines[i]->name, ev->object->name) == 0)
-                known->is_told[i] = true;
+                known->is_reported[i] = true;
         }
 }
 
@@ -186,7 +190,7 @@ void node_drivers_begin(struct node_drivers *drivers)
     for (unsigned n = 0; n < drivers->disks.nodes; n++)
         csi_driver_begin(&drivers->csi[n]);
     (void)storage_spawn_attacher(&drivers->disks, CSI_FINALIZER);
-    if (drivers->grows)
+    if (drivers->expands_claims)
         (void)resizer_spawn(&drivers->disks);
 }
 
@@ -199,7 +203,7 @@ void node_drivers_end(struct node_drivers *drivers)
     storage_done(&drivers->shares);
 }
 
-/* --- Who uses what --- */
+/* --- Volumes in use --- */
 
 static struct storage_volume *claimed_volume(struct node_drivers *drivers, const struct pod_volume *v)
 {
@@ -213,7 +217,7 @@ struct usage {
     struct node_drivers *drivers;
     const struct storage_volume *volume;
     const char *node;
-    const struct object *but;
+    const struct object *except;
     bool is_used;
 };
 
@@ -222,7 +226,7 @@ static bool add_usage(void *ctx, const struct object *o)
     struct usage *u = ctx;
     const struct pod *p = pod_of(o);
 
-    if (o == u->but || strcmp(p->node_name, u->node) != 0)
+    if (o == u->except || strcmp(p->node_name, u->node) != 0)
         return true;
     for (uint32_t i = 0; i < p->volumes.count; i++)
         if (claimed_volume(u->drivers, &p->volumes.items[i]) == u->volume)
@@ -231,21 +235,29 @@ static bool add_usage(void *ctx, const struct object *o)
 }
 
 static bool is_used(struct node_drivers *drivers, const struct storage_volume *v, const char *node,
-                    const struct object *but)
+                    const struct object *except)
 {
-    struct usage u = { drivers, v, node, but, false };
+    struct usage u = { drivers, v, node, except, false };
 
     (void)objects_each(drivers->sim, KIND_POD, add_usage, &u);
     return u.is_used;
 }
 
-/* A FlexVolume that is attached when the controllers end, before they have told anybody, stays so until it is
- * wanted there again (docs/operations.md). */
-static bool is_forgotten(const struct node_drivers *drivers, const struct storage_volume *v, unsigned node)
+/* True for a FlexVolume that was attached by controllers which ended before they recorded it. It stays
+ * attached until a pod on the node uses it again (docs/operations.md). */
+static bool is_unrecorded(const struct node_drivers *drivers, const struct storage_volume *v, unsigned node)
 {
     bool is_share = v >= drivers->shares.volumes && v < drivers->shares.volumes + drivers->shares.count;
 
-    return is_share && v->is_attached[node] && !v->is_told[node];
+    return is_share && v->is_attached[node] && !v->is_reported[node];
+}
+
+/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
+static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
+{
+    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
+
+    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
 }
 
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod)
@@ -255,15 +267,19 @@ bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *p
     for (uint32_t i = 0; i < p->volumes.count; i++) {
         const struct storage_volume *v = claimed_volume(drivers, &p->volumes.items[i]);
 
-        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++)
-            if (v->is_attached[n] && strcmp(drivers->disks.machines[n]->name, p->node_name) != 0 &&
-                (is_used(drivers, v, drivers->disks.machines[n]->name, pod) || is_forgotten(drivers, v, n)))
+        for (unsigned n = 0; v && v->is_exclusive && n < drivers->disks.nodes; n++) {
+            const struct machine *m = drivers->disks.machines[n];
+
+            if (v->is_attached[n] && strcmp(m->name, p->node_name) != 0 &&
+                (is_used(drivers, v, m->name, pod) || is_unrecorded(drivers, v, n) ||
+                 (machine_mounts_disk(m, &v->disk) && has_unknown_mounts(drivers, m))))
                 return true;
+        }
     }
     return false;
 }
 
-/* --- At any time --- */
+/* --- Invariants --- */
 
 static bool is_in_use(const struct node *n, const char *plugin, const char *volume)
 {
@@ -284,12 +300,12 @@ static void check_storage(const struct node_drivers *drivers, const struct sim_s
         for (unsigned i = 0; i < s->count && (o || !drivers->is_csi_only); i++)
             if (machine_mounts_disk(s->machines[n], &s->volumes[i].disk) &&
                 !is_in_use(o ? node_of(o) : NULL, plugin, s->volumes[i].disk.name))
-                sim_fail(drivers->sim, "%s has %s mounted and does not say that it is in use",
+                sim_fail(drivers->sim, "%s has %s mounted and does not report it as in use",
                          s->machines[n]->name, s->volumes[i].disk.name);
     }
 }
 
-/* No claim says that it has more than its file system, no volume more than its disk. */
+/* The capacity of a claim is at most its file system; the capacity of a volume is at most its disk. */
 static void check_sizes(const struct node_drivers *drivers)
 {
     char claim[16];
@@ -302,17 +318,17 @@ static void check_sizes(const struct node_drivers *drivers)
         claim_name(s, claim);
         c = stored_claim(drivers->sim, claim);
         if (c && c->has_capacity && (uint64_t)quantity_value(&c->capacity) > s->fs_bytes)
-            sim_fail(drivers->sim, "claim %s says that it has more than its file system", c->obj.name);
+            sim_fail(drivers->sim, "the capacity of claim %s exceeds its file system", c->obj.name);
         if (v && (uint64_t)quantity_value(&v->capacity) > s->disk.bytes)
-            sim_fail(drivers->sim, "volume %s says that it has more than its disk", v->obj.name);
+            sim_fail(drivers->sim, "the capacity of volume %s exceeds its disk", v->obj.name);
     }
 }
 
-void node_drivers_check(const struct node_drivers *drivers)
+void node_drivers_check(struct node_drivers *drivers)
 {
-    if (drivers->sim->step % CHECK_STEPS != 0)
+    if (!sim_has_changed(drivers->sim, &drivers->checked))
         return;
-    if (drivers->grows)
+    if (drivers->expands_claims)
         check_sizes(drivers);
     if (drivers->needs_attaching)
         check_storage(drivers, &drivers->disks, "kubernetes.io/csi/" CSI_DRIVER "^");
@@ -320,10 +336,10 @@ void node_drivers_check(const struct node_drivers *drivers)
         check_storage(drivers, &drivers->shares, FLEX_DRIVER "/");
 }
 
-/* --- In the end --- */
+/* --- The final state --- */
 
-static int check_volume(struct node_drivers *drivers, struct sim_storage *s, unsigned node, bool attaches,
-                        unsigned *used, struct error *err)
+static int check_unused_volumes(struct node_drivers *drivers, struct sim_storage *s, unsigned node,
+                                bool attaches, unsigned *used, struct error *err)
 {
     struct machine *m = s->machines[node];
 
@@ -333,16 +349,15 @@ static int check_volume(struct node_drivers *drivers, struct sim_storage *s, uns
         if (is_used(drivers, v, m->name, NULL))
             ++*used;
         else if (machine_mounts_disk(m, &v->disk))
-            return error_set(err, ERR_BUSY, "nobody wants %s on %s, and it is mounted", v->disk.name,
-                             m->name);
-        else if (attaches && v->is_attached[node] && !is_forgotten(drivers, v, node))
-            return error_set(err, ERR_BUSY, "nobody wants %s on %s, and it is attached", v->disk.name,
+            return error_set(err, ERR_BUSY, "%s is mounted on %s, and no pod uses it", v->disk.name, m->name);
+        else if (attaches && v->is_attached[node] && !is_unrecorded(drivers, v, node))
+            return error_set(err, ERR_BUSY, "%s is attached to %s, and no pod uses it", v->disk.name,
                              m->name);
     }
     return 0;
 }
 
-/* Volumes that the agent would unstage after a restart. Empty directories are nothing. */
+/* Checks for records of staged volumes that no pod uses. Empty directories do not count. */
 static int check_staged(const struct node_drivers *drivers, struct machine *m, unsigned used,
                         struct error *err)
 {
@@ -359,8 +374,8 @@ static int check_staged(const struct node_drivers *drivers, struct machine *m, u
     return 0;
 }
 
-/* The same for raw blocks: where they are staged. A data file alone, of a call that was never made, is taken
- * away by the next start. */
+/* The same for the raw block volume: its staging directory. A data file without it, of a call that was never
+ * made, is removed at the next start of the agent. */
 static int check_block(struct node_drivers *drivers, struct machine *m, struct error *err)
 {
     const struct storage_volume *v = &drivers->disks.volumes[DRIVERS_BLOCK];
@@ -374,43 +389,35 @@ static int check_block(struct node_drivers *drivers, struct machine *m, struct e
     return 0;
 }
 
-/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
-static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
-{
-    const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
-
-    return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
-}
-
 static int check_report(const struct node_drivers *drivers, const struct machine *m, unsigned used,
                         struct error *err)
 {
     const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
 
     if (o && node_of(o)->volumes_in_use.count > used)
-        return error_set(err, ERR_BUSY, "%s says that more is in use than its pods have: %s, …", m->name,
+        return error_set(err, ERR_BUSY, "%s reports more volumes in use than its pods have: %s, …", m->name,
                          node_of(o)->volumes_in_use.items[0]);
     if (o && node_of(o)->volumes_attached_count > used)
-        return error_set(err, ERR_BUSY, "%s is told that it has more than its pods want: %s, …", m->name,
-                         node_of(o)->volumes_attached[0].name);
+        return error_set(err, ERR_BUSY, "%s is reported to have more volumes than its pods use: %s, …",
+                         m->name, node_of(o)->volumes_attached[0].name);
     return 0;
 }
 
-/* A claim that a pod of the node has gets what it asks for. */
-static int check_growth(struct node_drivers *drivers, unsigned node, struct error *err)
+/* Claims that pods of the node use have the requested size. */
+static int check_expansion(struct node_drivers *drivers, unsigned node, struct error *err)
 {
     char claim[16];
 
-    for (unsigned i = 0; i < drivers->disks.count && drivers->grows; i++) {
+    for (unsigned i = 0; i < drivers->disks.count && drivers->expands_claims; i++) {
         const struct storage_volume *v = &drivers->disks.volumes[i];
         const struct claim *c;
 
         claim_name(v, claim);
         c = stored_claim(drivers->sim, claim);
-        if (!c || v->is_barred[node] || !machine_mounts_disk(drivers->disks.machines[node], &v->disk))
+        if (!c || v->is_expand_barred[node] || !machine_mounts_disk(drivers->disks.machines[node], &v->disk))
             continue;
         if (c->resize != RESIZE_NONE || quantity_cmp(&c->capacity, &c->request) < 0)
-            return error_set(err, ERR_BUSY, "claim %s has not grown: %s", claim,
+            return error_set(err, ERR_BUSY, "claim %s is not expanded: %s", claim,
                              resize_status_name(c->resize));
     }
     return 0;
@@ -440,24 +447,24 @@ int node_drivers_settled(struct node_drivers *drivers, struct error *err)
         unsigned disks = 0, shares = 0;
 
         if (has_unknown_mounts(drivers, m)) {
-            all = UINT_MAX / 2; /* whatever it has stays attached */
+            all = UINT_MAX / 2; /* its volumes stay attached */
             continue;
         }
-        r = check_volume(drivers, &drivers->disks, n, drivers->needs_attaching, &disks, err);
+        r = check_unused_volumes(drivers, &drivers->disks, n, drivers->needs_attaching, &disks, err);
         if (r == 0)
-            r = check_volume(drivers, &drivers->shares, n, drivers->flex_attaches, &shares, err);
+            r = check_unused_volumes(drivers, &drivers->shares, n, drivers->flex_attaches, &shares, err);
         if (r == 0)
             r = check_staged(drivers, m, disks, err);
         if (r == 0)
             r = check_block(drivers, m, err);
         if (r == 0)
-            r = check_growth(drivers, n, err);
+            r = check_expansion(drivers, n, err);
         if (r == 0)
             r = check_report(drivers, m, disks + shares, err);
         all += disks;
     }
     (void)objects_each(drivers->sim, KIND_ATTACHMENT, count_attachment, &attachments);
     if (r == 0 && attachments.count > all)
-        r = error_set(err, ERR_BUSY, "there are attachments of volumes that no pod has");
+        r = error_set(err, ERR_BUSY, "there are attachments of volumes that no pod uses");
     return r;
 }

@@ -1,3 +1,7 @@
+/* Sets of numbers as ascending ranges.
+ *
+ * The ranges are ascending and do not touch: numbers_parse() merges adjacent ones and rejects any other
+ * order. Lookups are linear: sets have few ranges, and only runs with omissions look numbers up. */
 #include "sim/numbers.h"
 
 #include <inttypes.h>
@@ -35,7 +39,7 @@ int numbers_parse(struct str text, struct numbers *ret, struct error *err)
         struct number_range range, *last;
 
         if (!parse_range(item, &range))
-            return error_set(err, ERR_INVALID, "'%.*s' is neither a number from 1 on nor a range of them",
+            return error_set(err, ERR_INVALID, "'%.*s' is neither a positive number nor a range",
                              STR_ARG(item));
         last = ret->ranges.count ? &ret->ranges.items[ret->ranges.count - 1] : NULL;
         if (last && range.from <= last->to)

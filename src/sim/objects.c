@@ -1,3 +1,9 @@
+/* Requests of workloads.
+ *
+ * Each request is a line in the trace and goes directly to the server (sim_request()), without the faults of
+ * the network; it is not sent while the server is down. Objects are read from the server's store: a workload
+ * and the checks of a scenario never see a stale cache. A pointer to a stored object is valid until the store
+ * changes. objects_each() visits all objects of the kind. */
 #include "sim/objects.h"
 
 #include <inttypes.h>
@@ -13,7 +19,7 @@
 
 /* --- Any object --- */
 
-static void request(struct sim *s, enum client_verb verb, enum kind k, const char *name, struct str body)
+static void send_request(struct sim *s, enum client_verb verb, enum kind k, const char *name, struct str body)
 {
     struct client_request q = { .verb = verb,
                                 .kind = kind_info(k),
@@ -25,11 +31,11 @@ static void request(struct sim *s, enum client_verb verb, enum kind k, const cha
         [CLIENT_CREATE] = "create", [CLIENT_PATCH] = "patch", [CLIENT_DELETE] = "delete"
     };
 
-    sim_trace(s, "somebody: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
+    sim_trace(s, "workload: %s %s %s %.*s", verbs[verb], q.kind->plural, name, STR_ARG(body));
     sim_request(s, &q);
 }
 
-void objects_make(struct sim *s, enum kind k, const char *name, const char *fmt, ...)
+void objects_create(struct sim *s, enum kind k, const char *name, const char *fmt, ...)
 {
     char body[BODY_BYTES];
     va_list args;
@@ -40,15 +46,15 @@ void objects_make(struct sim *s, enum kind k, const char *name, const char *fmt,
     for (char *c = body; *c; c++)
         if (*c == '\'')
             *c = '"';
-    request(s, CLIENT_CREATE, k, name, str_of(body));
+    send_request(s, CLIENT_CREATE, k, name, str_of(body));
 }
 
-void objects_drop(struct sim *s, enum kind k, const char *name)
+void objects_delete(struct sim *s, enum kind k, const char *name)
 {
-    request(s, CLIENT_DELETE, k, name, str_of(""));
+    send_request(s, CLIENT_DELETE, k, name, str_of(""));
 }
 
-void objects_drop_this(struct sim *s, const struct object *o)
+void objects_delete_exact(struct sim *s, const struct object *o)
 {
     struct client_request q = { .verb = CLIENT_DELETE,
                                 .kind = o->kind,
@@ -57,21 +63,21 @@ void objects_drop_this(struct sim *s, const struct object *o)
                                 .if_uid = o->uid,
                                 .has_grace = o->kind->kind == KIND_POD };
 
-    sim_trace(s, "somebody: delete %s %s", o->kind->plural, o->name);
+    sim_trace(s, "workload: delete %s %s", o->kind->plural, o->name);
     sim_request(s, &q);
 }
 
-static void patch(struct sim *s, const struct object *o, struct merge_patch *p, const struct buf *body)
+static void send_patch(struct sim *s, const struct object *o, struct merge_patch *p, const struct buf *body)
 {
     struct error err;
 
     if (merge_patch_end(p, &err) < 0)
         abort();
-    request(s, CLIENT_PATCH, o->kind->kind, o->name, buf_str(body));
+    send_request(s, CLIENT_PATCH, o->kind->kind, o->name, buf_str(body));
 }
 
-void objects_change(struct sim *s, const struct object *o, const char *annotation, const char *value,
-                    const char *spec)
+void objects_patch(struct sim *s, const struct object *o, const char *annotation, const char *value,
+                   const char *spec)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
@@ -83,27 +89,27 @@ void objects_change(struct sim *s, const struct object *o, const char *annotatio
         merge_patch_member(&p, "spec");
         buf_add_cstr(&body, spec);
     }
-    patch(s, o, &p, &body);
+    send_patch(s, o, &p, &body);
 }
 
-void objects_relabel(struct sim *s, const struct object *o, const char *key, const char *value)
+void objects_set_label(struct sim *s, const struct object *o, const char *key, const char *value)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
 
     merge_patch_begin(&p, &body, o);
     merge_patch_label(&p, key, value);
-    patch(s, o, &p, &body);
+    send_patch(s, o, &p, &body);
 }
 
-void objects_let_go(struct sim *s, const struct object *o, const char *finalizer)
+void objects_remove_finalizer(struct sim *s, const struct object *o, const char *finalizer)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
 
     merge_patch_begin(&p, &body, o);
     merge_patch_remove_finalizer(&p, o, finalizer);
-    patch(s, o, &p, &body);
+    send_patch(s, o, &p, &body);
 }
 
 const struct volume *stored_volume(const struct sim *s, const char *name)
@@ -134,13 +140,13 @@ const struct storage_class *stored_class(const struct sim *s, const char *name)
     return (const struct storage_class *)(const void *)o;
 }
 
-void objects_touch_this(struct sim *s, const struct object *o)
+void objects_touch(struct sim *s, const struct object *o)
 {
     char number[16];
 
     (void)snprintf(number, sizeof number, "%u", (unsigned)rng_below(&s->work, 1000));
     if (o)
-        objects_change(s, o, "touched", number, NULL);
+        objects_patch(s, o, "touched", number, NULL);
 }
 
 bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx)
@@ -160,16 +166,16 @@ bool objects_each(struct sim *s, enum kind k, objects_fn *fn, void *ctx)
 
 /* --- ConfigMaps and classes --- */
 
-void objects_create(struct sim *s, const char *name, const char *label, const char *value)
+void objects_create_map(struct sim *s, const char *name, const char *label, const char *value)
 {
-    objects_make(s, KIND_CONFIG_MAP, name,
-                 "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s','labels':{'%s':'%s'}}}", name,
-                 label, value);
+    objects_create(s, KIND_CONFIG_MAP, name,
+                   "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'%s','labels':{'%s':'%s'}}}",
+                   name, label, value);
 }
 
-/* `group` is labels or annotations. */
-static void set_meta(struct sim *s, enum kind k, const char *name, const char *group, const char *key,
-                     const char *value)
+/* `group` is "labels" or "annotations". */
+static void send_metadata(struct sim *s, enum kind k, const char *name, const char *group, const char *key,
+                          const char *value)
 {
     char text[BODY_BYTES];
     struct buf body = BUF_ON(text, sizeof text);
@@ -181,46 +187,46 @@ static void set_meta(struct sim *s, enum kind k, const char *name, const char *g
     json_out_end_object(&body);
     json_out_end_object(&body);
     json_out_end_object(&body);
-    request(s, CLIENT_PATCH, k, name, buf_str(&body));
+    send_request(s, CLIENT_PATCH, k, name, buf_str(&body));
 }
 
-void objects_label(struct sim *s, const char *name, const char *label, const char *value)
+void objects_label_map(struct sim *s, const char *name, const char *label, const char *value)
 {
-    set_meta(s, KIND_CONFIG_MAP, name, "labels", label, value);
+    send_metadata(s, KIND_CONFIG_MAP, name, "labels", label, value);
 }
 
-static void touch(struct sim *s, enum kind k, const char *name, uint64_t number)
+static void touch_object(struct sim *s, enum kind k, const char *name, uint64_t number)
 {
     char value[32];
 
     (void)snprintf(value, sizeof value, "%" PRIu64, number);
-    set_meta(s, k, name, "annotations", "touched", value);
+    send_metadata(s, k, name, "annotations", "touched", value);
 }
 
-void objects_touch(struct sim *s, const char *name, uint64_t number)
+void objects_touch_map(struct sim *s, const char *name, uint64_t number)
 {
-    touch(s, KIND_CONFIG_MAP, name, number);
+    touch_object(s, KIND_CONFIG_MAP, name, number);
 }
 
-void objects_delete(struct sim *s, const char *name)
+void objects_delete_map(struct sim *s, const char *name)
 {
-    objects_drop(s, KIND_CONFIG_MAP, name);
+    objects_delete(s, KIND_CONFIG_MAP, name);
 }
 
 void objects_create_class(struct sim *s, const char *name)
 {
-    objects_make(s, KIND_CLASS, name,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
-                 "'provisioner':'x'}",
-                 name);
+    objects_create(s, KIND_CLASS, name,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'%s'},"
+                   "'provisioner':'x'}",
+                   name);
 }
 
 void objects_touch_class(struct sim *s, const char *name, uint64_t number)
 {
-    touch(s, KIND_CLASS, name, number);
+    touch_object(s, KIND_CLASS, name, number);
 }
 
 void objects_delete_class(struct sim *s, const char *name)
 {
-    objects_drop(s, KIND_CLASS, name);
+    objects_delete(s, KIND_CLASS, name);
 }

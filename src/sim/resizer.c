@@ -1,5 +1,7 @@
-/* The model of an external resizer. Each job is about one volume of the storage and does one thing at a time;
- * a failed write is retried with increasing delay. All state that must survive a crash is in the API. */
+/* The model of an external resizer (resizer.h).
+ *
+ * There is one job per volume of the storage, which does one thing at a time; a failed write is retried with
+ * increasing delay. All state that must survive a crash is in the API. */
 #include "sim/resizer.h"
 
 #include <stdio.h>
@@ -20,14 +22,14 @@
 #define INFEASIBLE_NS (20 * NS_PER_S)
 #define BODY_BYTES 4096
 
-/* One volume of the storage, one thing at a time. */
+/* One volume of the storage. */
 struct resizer_job {
     struct resizer *resizer;
     struct storage_volume *volume;
     char claim[16];
     struct client_call call;
     struct timer next;
-    uint64_t delay_ns; /* of what failed; 0: nothing has */
+    uint64_t delay_ns; /* after a failure; 0: none */
 };
 
 struct resizer {
@@ -39,7 +41,7 @@ struct resizer {
     struct resizer_job jobs[STORAGE_VOLUMES_MAX];
 };
 
-/* --- Writing --- */
+/* --- Writes --- */
 
 static void resizer_retry_later(struct resizer_job *j)
 {
@@ -79,9 +81,9 @@ static void send_patch(struct resizer_job *j, const struct object *o, struct mer
     client_send(j->resizer->process->client, &j->call, &q, on_written, j);
 }
 
-/* How far it is. */
-static void tell_claim(struct resizer_job *j, const struct claim *c, const char *condition,
-                       enum resize_status status, const struct quantity *size)
+/* Writes the progress to the status of the claim. */
+static void write_claim_status(struct resizer_job *j, const struct claim *c, const char *condition,
+                               enum resize_status status, const struct quantity *size)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
@@ -96,7 +98,7 @@ static void tell_claim(struct resizer_job *j, const struct claim *c, const char 
     send_patch(j, &c->obj, &p, &body);
 }
 
-static void tell_volume(struct resizer_job *j, const struct volume *v, const struct quantity *size)
+static void write_volume_capacity(struct resizer_job *j, const struct volume *v, const struct quantity *size)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(BODY_BYTES);
     struct merge_patch p;
@@ -109,9 +111,9 @@ static void tell_volume(struct resizer_job *j, const struct volume *v, const str
     send_patch(j, &v->obj, &p, &body);
 }
 
-/* --- Deciding --- */
+/* --- Decisions --- */
 
-/* False when there is nothing to do, or it is the node's turn. What was begun is ended first. */
+/* False if nothing is to be done, or the node has to act. An expansion in progress is completed first. */
 static bool choose_size(const struct claim *c, const struct volume *v, struct quantity *ret)
 {
     bool is_begun = c->resize == RESIZE_CONTROLLER_IN_PROGRESS || c->resize == RESIZE_NODE_INFEASIBLE;
@@ -125,7 +127,7 @@ static bool choose_size(const struct claim *c, const struct volume *v, struct qu
     return true;
 }
 
-/* The storage itself: at once, or it says that it cannot now. */
+/* Expands the disk at once; false: a fault, retry later. */
 static bool resizer_grow_volume(struct resizer_job *j, const struct quantity *size)
 {
     struct sim *s = j->resizer->process->sim;
@@ -140,7 +142,7 @@ static bool resizer_grow_volume(struct resizer_job *j, const struct quantity *si
     return true;
 }
 
-static void sync_job(void *ctx)
+static void resizer_sync_job(void *ctx)
 {
     struct resizer_job *j = ctx;
     struct resizer *resizer = j->resizer;
@@ -156,13 +158,13 @@ static void sync_job(void *ctx)
     if (c->phase != CLAIM_BOUND || !choose_size(c, volume_of(volume), &size))
         return;
     if (c->resize != RESIZE_CONTROLLER_IN_PROGRESS || quantity_cmp(&c->allocated, &size) != 0)
-        tell_claim(j, c, CLAIM_RESIZING, RESIZE_CONTROLLER_IN_PROGRESS, &size);
+        write_claim_status(j, c, CLAIM_RESIZING, RESIZE_CONTROLLER_IN_PROGRESS, &size);
     else if (!resizer_grow_volume(j, &size))
         resizer_retry_later(j);
     else if (quantity_cmp(&volume_of(volume)->capacity, &size) < 0)
-        tell_volume(j, volume_of(volume), &size);
+        write_volume_capacity(j, volume_of(volume), &size);
     else
-        tell_claim(j, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, RESIZE_NODE_PENDING, &size);
+        write_claim_status(j, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, RESIZE_NODE_PENDING, &size);
 }
 
 static void on_upsert(void *ctx, const struct object *o)
@@ -182,7 +184,7 @@ static void on_upsert(void *ctx, const struct object *o)
     }
 }
 
-/* --- Life --- */
+/* --- Start and kill --- */
 
 static struct informer *open_informer(struct sim_process *p, enum kind k)
 {
@@ -208,7 +210,7 @@ static void *resizer_start(struct sim_process *p, void *ctx)
 
         *j = (struct resizer_job){ .resizer = resizer, .volume = &resizer->storage->volumes[i] };
         (void)snprintf(j->claim, sizeof j->claim, "c%s", j->volume->disk.name);
-        timer_init(&j->next, p->loop, sync_job, j);
+        timer_init(&j->next, p->loop, resizer_sync_job, j);
     }
     resizer->claims = open_informer(p, KIND_CLAIM);
     resizer->volumes = open_informer(p, KIND_VOLUME);

@@ -1,13 +1,14 @@
-/* An external resizer, as a model: it sees claims that ask for more than they have, grows the storage, and
- * says how far it is as the real one does: status and condition of the claim before it begins, the capacity
- * of the volume, then that it is the node's turn. What the node calls impossible it hands to the node again
- * after a while. Every step can be the last one: it goes on from what is written. */
+/* The model of an external resizer: it watches claims that request more than their capacity, expands the
+ * storage, and reports progress like the real one: status and condition of the claim before it starts, then
+ * the capacity of the volume, then that the node has to expand the file system. If the node reports an
+ * expansion as infeasible, it is retried after a while. It can be killed at any step and continues from what
+ * the API has. */
 #ifndef BERTH_SIM_RESIZER_H
 #define BERTH_SIM_RESIZER_H
 
 #include "sim/storage.h"
 
-/* Volumes of the storage, "d0" of claim "cd0" and so on. */
+/* Starts a resizer for the volumes of the storage; the claim of "d0" is "cd0". */
 struct sim_process *resizer_spawn(struct sim_storage *storage);
 
 #endif

@@ -1,3 +1,8 @@
+/* The identity of an invariant, computed from the message of its violation.
+ *
+ * Names and numbers of a message come from its format, so the format is the identity. Where the format ends
+ * with ": %s", the text behind it comes from elsewhere: words with a digit are masked there, because names of
+ * objects have digits in every scenario. */
 #include "sim/rule.h"
 
 #include <stdio.h>
@@ -6,7 +11,7 @@
 #include "base/str.h"
 
 /* "pod p1 of 0a1b-2c" -> "pod # of #" */
-static void generalize(const char *text, char *ret, size_t bytes)
+static void rule_mask_numbers(const char *text, char *ret, size_t bytes)
 {
     static const char blanks[] = " ,;:@'\"()";
     size_t at = 0;
@@ -23,14 +28,14 @@ static void generalize(const char *text, char *ret, size_t bytes)
     ret[at < bytes ? at : bytes - 1] = '\0';
 }
 
-/* What ": %s" at the end of the format stood for; NULL: it has none. */
-static const char *tail_of(const char *fmt, const char *text)
+/* The text that ": %s" at the end of the format was replaced by; NULL if the format does not end with it. */
+static const char *find_tail(const char *fmt, const char *text)
 {
     if (strcmp(fmt, "%s") == 0)
         return text;
     if (!str_has_suffix(str_of(fmt), ": %s"))
         return NULL;
-    /* As many colons stand before it in the message as in the format: names have none. */
+    /* Names have no colons: the message has as many before that text as the format. */
     for (const char *c = fmt; (c = strstr(c, ": ")); c += 2) {
         text = strstr(text, ": ");
         if (!text)
@@ -42,11 +47,11 @@ static const char *tail_of(const char *fmt, const char *text)
 
 void rule_of_failure(const char *fmt, const char *text, char *ret, size_t bytes)
 {
-    const char *tail = tail_of(fmt, text);
+    const char *tail = find_tail(fmt, text);
     size_t at = (size_t)snprintf(ret, bytes, "%s", fmt);
 
     if (!tail || at >= bytes)
         return;
     at -= strlen("%s");
-    generalize(tail, ret + at, bytes - at);
+    rule_mask_numbers(tail, ret + at, bytes - at);
 }

@@ -1,11 +1,11 @@
-/* The identity of an invariant: what two failures have in common that differ in names and numbers only. */
+/* The identity of an invariant: equal for two failures that differ only in names and numbers. */
 #ifndef BERTH_SIM_RULE_H
 #define BERTH_SIM_RULE_H
 
 #include <stddef.h>
 
-/* From the format of a message and the message. A format that ends with ": %s", or is "%s", leaves it to that
- * text to name the invariant: the text belongs to the identity then, with "#" for every word with a digit. */
+/* Computes it from the format of a message and the message. If the format is "%s" or ends with ": %s", the
+ * text for it is part of the identity, with "#" for every word with a digit. */
 void rule_of_failure(const char *fmt, const char *text, char *ret, size_t bytes);
 
 #endif

@@ -1,6 +1,7 @@
-/* Caches: informers alone. Objects come, change, leave the selection, go and come back under the same name;
- * whatever happens on the way, the informers keep their promises and end where the server is. Some classes
- * the process makes itself, and shows its informer the answers, which may be late. */
+/* Scenario caches: one process with two informers, each with a checker (informer_checker.h). Objects are
+ * created, changed, removed from the selection, deleted and recreated under the same name. The notifications
+ * must be consistent at any time, and finally caches and server agree. The process writes some classes itself
+ * and passes the answers, which may be late, to its informer. */
 #include "sim/sim_world.h"
 
 #include <inttypes.h>
@@ -8,21 +9,21 @@
 #include <stdlib.h>
 
 #include "api/json_out.h"
+#include "sim/informer_checker.h"
 #include "sim/objects.h"
-#include "sim/witness.h"
 
-#define LABEL "kept"
+#define LABEL "selected"
 #define NAMES 6
 
 struct caches {
     struct informer *maps;
     struct informer *classes;
-    struct witness maps_witness;
-    struct witness classes_witness;
-    struct client_call call; /* a write of its own */
+    struct informer_checker maps_checker;
+    struct informer_checker classes_checker;
+    struct client_call call; /* a write of the process itself */
 };
 
-struct scenario {
+struct caches_scenario {
     struct sim *sim;
     struct sim_process *process;
     char written[16]; /* the class that the process wrote last */
@@ -51,8 +52,8 @@ static void *caches_start(struct sim_process *p, void *ctx)
     (void)ctx;
     c->maps = start_informer(p, KIND_CONFIG_MAP, LABEL "=yes", p->seed % 2);
     c->classes = start_informer(p, KIND_CLASS, NULL, p->seed % 3 == 0);
-    witness_init(&c->maps_witness, p->sim, c->maps, KIND_CONFIG_MAP, LABEL, "yes");
-    witness_init(&c->classes_witness, p->sim, c->classes, KIND_CLASS, NULL, NULL);
+    informer_checker_init(&c->maps_checker, p->sim, c->maps, KIND_CONFIG_MAP, LABEL, "yes");
+    informer_checker_init(&c->classes_checker, p->sim, c->classes, KIND_CLASS, NULL, NULL);
     informer_start(c->maps);
     informer_start(c->classes);
     return c;
@@ -63,8 +64,8 @@ static void caches_kill(void *state)
     struct caches *c = state;
 
     client_cancel(&c->call);
-    witness_done(&c->maps_witness);
-    witness_done(&c->classes_witness);
+    informer_checker_done(&c->maps_checker);
+    informer_checker_done(&c->classes_checker);
     c->maps = informer_free(c->maps);
     c->classes = informer_free(c->classes);
     free(c);
@@ -80,7 +81,7 @@ static void on_written(void *ctx, const struct client_answer *a)
         informer_observe(c->classes, a->object);
 }
 
-/* The process makes a class, or changes one, if it is not about to already. */
+/* The process creates or patches a class, unless it has a request in flight. */
 static void write_class(struct sim_process *p, const char *name, uint64_t number)
 {
     struct caches *c = p->state;
@@ -108,35 +109,35 @@ static void write_class(struct sim_process *p, const char *name, uint64_t number
     p->has_work = true;
 }
 
-static void *begin(struct sim *s)
+static void *caches_scenario_begin(struct sim *s)
 {
-    struct scenario *x = sim_alloc(sizeof *x);
+    struct caches_scenario *scenario = sim_alloc(sizeof *scenario);
 
-    x->sim = s;
-    x->process = sim_spawn(s, &caches_program, NULL);
-    (void)snprintf(x->written, sizeof x->written, "n0");
-    return x;
+    scenario->sim = s;
+    scenario->process = sim_spawn(s, &caches_program, NULL);
+    (void)snprintf(scenario->written, sizeof scenario->written, "n0");
+    return scenario;
 }
 
-static void change(struct scenario *x, const char *name)
+static void change_object(struct caches_scenario *scenario, const char *name)
 {
-    struct sim *s = x->sim;
+    struct sim *s = scenario->sim;
     struct rng *r = &s->work;
 
     switch (rng_below(r, 12)) {
     case 0:
     case 1:
-        objects_create(s, name, LABEL, rng_chance(r, 70) ? "yes" : "no");
+        objects_create_map(s, name, LABEL, rng_chance(r, 70) ? "yes" : "no");
         break;
     case 2:
-        objects_label(s, name, LABEL, rng_chance(r, 50) ? "yes" : "no");
+        objects_label_map(s, name, LABEL, rng_chance(r, 50) ? "yes" : "no");
         break;
     case 3:
-        objects_delete(s, name);
+        objects_delete_map(s, name);
         break;
-    case 4: /* gone and back before anybody looks */
-        objects_delete(s, name);
-        objects_create(s, name, LABEL, "yes");
+    case 4: /* deleted and recreated at once */
+        objects_delete_map(s, name);
+        objects_create_map(s, name, LABEL, "yes");
         break;
     case 5:
         objects_create_class(s, name);
@@ -149,45 +150,44 @@ static void change(struct scenario *x, const char *name)
         break;
     case 8:
     case 9:
-        write_class(x->process, name, rng_below(r, 1000));
-        (void)snprintf(x->written, sizeof x->written, "%s", name);
+        write_class(scenario->process, name, rng_below(r, 1000));
+        (void)snprintf(scenario->written, sizeof scenario->written, "%s", name);
         break;
-    case 10: /* perhaps before the process hears that it was made */
-        objects_delete_class(s, x->written);
+    case 10: /* perhaps before the process receives the answer to its write */
+        objects_delete_class(s, scenario->written);
         break;
     default:
-        objects_touch(s, name, rng_below(r, 1000));
+        objects_touch_map(s, name, rng_below(r, 1000));
         break;
     }
 }
 
-static void work(void *ctx)
+static void caches_scenario_work(void *ctx)
 {
-    struct scenario *x = ctx;
-    /* Now and then so much at once that history does not reach back to the start of it. */
-    uint64_t times = rng_below(&x->sim->work, 20) == 0 ? 100 : 1 + rng_below(&x->sim->work, 4);
+    struct caches_scenario *scenario = ctx;
+    /* Sometimes more changes at once than the history of the server holds. */
+    uint64_t times = rng_below(&scenario->sim->work, 20) == 0 ? 100 : 1 + rng_below(&scenario->sim->work, 4);
     char name[16];
 
     for (uint64_t i = 0; i < times; i++) {
-        (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&x->sim->work, NAMES));
-        change(x, name);
+        (void)snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&scenario->sim->work, NAMES));
+        change_object(scenario, name);
     }
 }
 
-static int settled(void *ctx, struct error *err)
+static int caches_scenario_settled(void *ctx, struct error *err)
 {
-    struct scenario *x = ctx;
-    const struct caches *c = x->process->state;
-    int r = witness_check(&c->maps_witness, err);
+    struct caches_scenario *scenario = ctx;
+    const struct caches *c = scenario->process->state;
+    int r = informer_checker_compare(&c->maps_checker, err);
 
-    return r < 0 ? r : witness_check(&c->classes_witness, err);
+    return r < 0 ? r : informer_checker_compare(&c->classes_checker, err);
 }
 
 const struct sim_scenario sim_scenario_caches = {
     .name = "caches",
-    .summary = "informers follow the server",
-    .begin = begin,
-    .work = work,
-    .settled = settled,
+    .begin = caches_scenario_begin,
+    .work = caches_scenario_work,
+    .settled = caches_scenario_settled,
     .end = free,
 };

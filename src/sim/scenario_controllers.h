@@ -1,4 +1,4 @@
-/* The scenario of controllers: what its files share. */
+/* Scenario controllers: what its files share. */
 #ifndef BERTH_SIM_SCENARIO_CONTROLLERS_H
 #define BERTH_SIM_SCENARIO_CONTROLLERS_H
 
@@ -9,87 +9,89 @@
 #include "sim/objects.h"
 #include "store/store.h"
 
-#define ESTATE_PLANES 2
-#define ESTATE_NODES 2
-#define ESTATE_DISKS 3
-#define ESTATE_CLAIMS 4
-#define ESTATE_PODS 4
-#define ESTATE_VOLUMES 3
-#define ESTATE_NFS "estate/nfs"            /* the provisioner */
-#define ESTATE_EXPORT "/persistentvolumes" /* where it is mounted */
-#define ESTATE_EXPORTED "/exported"        /* what it is called on the file server */
-#define ESTATE_DISKS_DIR "/mnt/disks"
-#define ESTATE_FOREIGN "foreign" /* a label of claims that people have made under the name of a pod's */
-#define ESTATE_UID_BYTES 64
+#define PLANES_MAX 2
+#define NODES_COUNT 2
+#define DISKS_COUNT 3
+#define CLAIMS_COUNT 4
+#define PODS_COUNT 4
+#define VOLUMES_COUNT 3
+#define NFS_PROVISIONER "estate/nfs"    /* delays depend on it: another name changes the runs */
+#define EXPORT_DIR "/persistentvolumes" /* where the export is mounted */
+#define EXPORT_SERVER_PATH "/exported"  /* its path on the file server */
+#define DISKS_DIR "/mnt/disks"
+/* Of claims that the workload creates with the name of an ephemeral claim. */
+#define LABEL_FOREIGN "foreign"
+#define UID_BYTES 64
 
-/* What has to be remembered of an object, also when it is gone. */
-struct estate_record {
-    char uid[ESTATE_UID_BYTES];
-    int64_t scheduled_at; /* of a pod: the revision; 0: not yet */
-    int64_t deleted_at;   /* of a claim: the revision at which somebody deleted it; 0: nobody has */
-    uint64_t bytes;       /* of a FlexVolume: what its file system has */
+/* What the checks need to know about an object, also after its deletion. */
+struct controllers_record {
+    char uid[UID_BYTES];
+    int64_t scheduled_at; /* of a pod: the revision; 0: not scheduled yet */
+    int64_t deleted_at;   /* of a claim: the revision of its deletion; 0: not deleted */
+    uint64_t bytes;       /* of a FlexVolume: the size of its file system */
     bool is_pod;
-    bool has_data;   /* of a claim: people have written a file with its uid as name */
-    bool is_dropped; /* somebody means it to go */
+    bool has_data;           /* of a claim: the workload has written a file with its uid as name */
+    bool is_deleted_by_user; /* the workload has deleted it */
 };
 
-struct estate_node {
+struct controllers_node {
     char name[8];
-    uint64_t gone_first_ns; /* when it was deleted for the first time; 0: never yet */
-    uint64_t gone_ns;       /* since when it is gone; 0: it is there */
-    uint64_t back_ns;       /* when it came back the last time */
+    uint64_t gone_first_ns; /* when it was first deleted; 0: never */
+    uint64_t gone_ns;       /* since when it does not exist; 0: it exists */
+    uint64_t back_ns;       /* when it was last recreated */
 };
 
-/* The events of a local volume. */
-struct estate_told {
+/* The events of a local volume about its node. */
+struct volume_node_events {
     char volume[64];
-    uint64_t gone_ns, back_ns; /* the last NodeGone, NodeBack */
+    uint64_t gone_ns, back_ns; /* of the last NodeGone, NodeBack */
 };
 
-struct estate {
+struct controllers_scenario {
     struct sim *sim;
     struct machine *machine; /* with the export and the disks */
-    struct sim_process *planes[ESTATE_PLANES];
+    struct sim_process *planes[PLANES_MAX];
     unsigned planes_count;
     bool has_local;
     struct sim_daemon_options daemon;
-    struct sim_disk disks[ESTATE_DISKS];
-    struct estate_node nodes[ESTATE_NODES];
+    struct sim_disk disks[DISKS_COUNT];
+    struct controllers_node nodes[NODES_COUNT];
     struct store_watcher watcher;
-    VEC(struct estate_record) records;
-    VEC(struct estate_told) told;
-    uint64_t kubelets_ns; /* when the nodes look next */
+    VEC(struct controllers_record) records;
+    VEC(struct volume_node_events) node_events;
+    uint64_t nodes_run_ns; /* when the nodes act next */
     uint64_t healed_ns;
-    unsigned farewell; /* how far the last test of nodes is */
-    /* What the store and the files were like when they were last compared. */
-    int64_t checked_revision;
-    uint64_t checked_changes;
+    unsigned node_test_stage; /* the progress of run_node_test() */
+    struct sim_mark checked;  /* objects and files at the last check */
 };
 
 /* --- scenario_controllers.c --- */
 
-struct estate_record *estate_record(struct estate *x, const char *uid);
-/* What the volume's data is in, on the machine; NULL: nothing is there. */
-struct file_node *estate_storage(struct estate *x, const struct volume *v);
-/* The volume that the claim has, and that has the claim; NULL for none. */
-const struct volume *estate_volume_of(const struct estate *x, const struct claim *c);
-struct estate_node *estate_node(struct estate *x, const char *name);
-/* "d1" at its place: mounted. */
-bool estate_has_disk(struct estate *x, unsigned number);
+/* The record of the object with that uid, created on first use. Valid until the next call. */
+struct controllers_record *controllers_scenario_record(struct controllers_scenario *scenario,
+                                                       const char *uid);
+/* The directory with the data of the volume, on the machine; NULL: none. */
+struct file_node *controllers_scenario_storage(struct controllers_scenario *scenario, const struct volume *v);
+/* The volume of the claim, if both refer to each other; NULL otherwise. */
+const struct volume *controllers_scenario_bound_volume(const struct controllers_scenario *scenario,
+                                                       const struct claim *c);
+struct controllers_node *controllers_scenario_node(struct controllers_scenario *scenario, const char *name);
+/* True if the disk is mounted. */
+bool controllers_scenario_has_disk(struct controllers_scenario *scenario, unsigned number);
 
-/* --- controllers_people.c --- */
+/* --- controllers_workload.c --- */
 
-void estate_workload_begin(struct estate *x);
-void estate_workload_work(struct estate *x);
-/* What nodes do about pods that end and file systems that are to grow. */
-void estate_look_after_nodes(struct estate *x);
-/* Volumes that nobody but people can grow get what their claims ask for. */
-void estate_serve_requests(struct estate *x);
-void estate_make_node(struct estate *x, const char *name);
-void estate_mount(struct estate *x, unsigned disk);
+void controllers_workload_begin(struct controllers_scenario *scenario);
+void controllers_workload_work(struct controllers_scenario *scenario);
+/* Acts as the nodes: removes deleted pods and expands file systems. */
+void controllers_workload_run_nodes(struct controllers_scenario *scenario);
+/* Acts as the administrator: expands NFS volumes to the requests of their claims. */
+void controllers_workload_expand_volumes(struct controllers_scenario *scenario);
+void controllers_workload_make_node(struct controllers_scenario *scenario, const char *name);
+void controllers_workload_mount_disk(struct controllers_scenario *scenario, unsigned disk);
 
 /* --- controllers_settled.c --- */
 
-int estate_settled(void *ctx, struct error *err);
+int controllers_scenario_settled(void *ctx, struct error *err);
 
 #endif

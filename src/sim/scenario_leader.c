@@ -1,5 +1,5 @@
-/* Leadership: three processes want one lease. At no moment do two believe that they hold it, and when all is
- * well somebody does. */
+/* Scenario leader: three processes compete for one lease. At most one of them considers itself the leader,
+ * and finally one leads. A suspended process does not count: it cannot act. */
 #include "sim/sim_world.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ struct candidate {
     char identity[64];
 };
 
-struct scenario {
+struct leader_scenario {
     struct sim *sim;
     struct sim_process *candidates[CANDIDATES];
 };
@@ -32,7 +32,7 @@ static void on_stopped(void *ctx, bool is_lost)
 {
     struct candidate *c = ctx;
 
-    sim_trace(c->process->sim, "%s leads no more%s", c->identity, is_lost ? ": lost" : "");
+    sim_trace(c->process->sim, "%s stops leading%s", c->identity, is_lost ? ": lost" : "");
     c->process->has_exited = true;
 }
 
@@ -74,70 +74,69 @@ static const struct sim_program programs[CANDIDATES] = {
     { "eve", candidate_start, candidate_kill },
 };
 
-static void *begin(struct sim *s)
+static void *leader_scenario_begin(struct sim *s)
 {
-    struct scenario *x = sim_alloc(sizeof *x);
+    struct leader_scenario *scenario = sim_alloc(sizeof *scenario);
 
-    x->sim = s;
+    scenario->sim = s;
     for (unsigned i = 0; i < CANDIDATES; i++)
-        x->candidates[i] = sim_spawn(s, &programs[i], NULL);
-    return x;
+        scenario->candidates[i] = sim_spawn(s, &programs[i], NULL);
+    return scenario;
 }
 
-/* Now and then one of them ends in good order. */
-static void work(void *ctx)
+/* Sometimes the leader stops cleanly. */
+static void leader_scenario_work(void *ctx)
 {
-    struct scenario *x = ctx;
-    struct sim_process *p = x->candidates[rng_below(&x->sim->work, CANDIDATES)];
+    struct leader_scenario *scenario = ctx;
+    struct sim_process *p = scenario->candidates[rng_below(&scenario->sim->work, CANDIDATES)];
     const struct candidate *c = p->state;
 
-    if (rng_below(&x->sim->work, 10) != 0 || !sim_process_is_live(p) ||
+    if (rng_below(&scenario->sim->work, 10) != 0 || !sim_process_is_live(p) ||
         leader_state(c->leader) != LEADER_LEADING)
         return;
-    sim_trace(x->sim, "%s is asked to stop", c->identity);
+    sim_trace(scenario->sim, "%s is asked to stop", c->identity);
     leader_stop(c->leader);
     p->has_work = true;
 }
 
-static unsigned count_leaders(const struct scenario *x, const char *ret[static CANDIDATES])
+static unsigned count_leaders(const struct leader_scenario *scenario, const char *ret[static CANDIDATES])
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < CANDIDATES; i++) {
-        const struct candidate *c = x->candidates[i]->state;
+        const struct candidate *c = scenario->candidates[i]->state;
 
-        /* One that stands still does not act, whatever it would believe. */
-        if (sim_process_is_live(x->candidates[i]) && leader_is_valid(c->leader))
+        /* A suspended process cannot act, even if its lease looks valid to it. */
+        if (sim_process_is_live(scenario->candidates[i]) && leader_is_valid(c->leader))
             ret[count++] = c->identity;
     }
     return count;
 }
 
-static void check(void *ctx)
+static void leader_scenario_check(void *ctx)
 {
-    struct scenario *x = ctx;
+    struct leader_scenario *scenario = ctx;
     const char *who[CANDIDATES];
 
-    if (count_leaders(x, who) > 1)
-        sim_fail(x->sim, "two lead at once: %s and %s", who[0], who[1]);
+    if (count_leaders(scenario, who) > 1)
+        sim_fail(scenario->sim, "two lead at once: %s and %s", who[0], who[1]);
 }
 
-static int settled(void *ctx, struct error *err)
+static int leader_scenario_settled(void *ctx, struct error *err)
 {
     const char *who[CANDIDATES];
 
     if (count_leaders(ctx, who) != 1)
-        return error_set(err, ERR_INTERNAL, "nobody leads");
+        return error_set(err, ERR_INTERNAL, "no process leads");
     return 0;
 }
 
 const struct sim_scenario sim_scenario_leader = {
     .name = "leader",
-    .is_about_leases = true,
-    .summary = "of three processes one leads",
-    .begin = begin,
-    .work = work,
-    .check = check,
-    .settled = settled,
+    .traces_leases = true,
+    .begin = leader_scenario_begin,
+    .work = leader_scenario_work,
+    .check = leader_scenario_check,
+    .settled = leader_scenario_settled,
     .end = free,
 };

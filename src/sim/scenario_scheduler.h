@@ -1,4 +1,4 @@
-/* The scheduler's scenario: what its files share. */
+/* Scenario scheduler: what its files share. */
 #ifndef BERTH_SIM_SCENARIO_SCHEDULER_H
 #define BERTH_SIM_SCENARIO_SCHEDULER_H
 
@@ -21,41 +21,39 @@
 #define LABEL_ZONE "zone"
 extern const char *const zone_names[ZONES_COUNT];
 
-/* What a node was like, and until when; 0: never, UINT64_MAX: it still is. */
+/* Until when a node was in each zone; 0: never, UINT64_MAX: it is now. */
 struct node_past {
     uint64_t zone_until_ns[ZONES_COUNT];
 };
 
-/* A write of the scheduler's that has no answer yet: this version of the object is to be that claim's, or
- * that node's. */
+/* A write of the scheduler in flight, which assigns this version of an object to a claim or to a node. */
 struct assumed_write {
     unsigned id;
-    char what[300]; /* "persistentvolumes/v1@17" */
-    char whose[128];
+    char what[300];  /* "persistentvolumes/v1@17" */
+    char whose[128]; /* the claim by uid, or the node by name */
 };
 
-struct scheduler_world {
+struct scheduler_scenario {
     struct sim *sim;
     struct sim_process *binder;
     struct sim_process *scheduler;
     struct store_watcher watcher;
     struct node_past past[NODES_COUNT];
-    uint64_t claims_gone_ns[CLAIMS_COUNT]; /* when one of the name last went; 0 for never */
-    uint64_t volumes_gone_ns[VOLUMES_COUNT];
+    uint64_t claims_deleted_ns[CLAIMS_COUNT]; /* when a claim of the name was last deleted; 0: never */
+    uint64_t volumes_deleted_ns[VOLUMES_COUNT];
     struct assumed_write writes[WRITES_MAX];
     unsigned writes_count;
-    uint64_t tidied_ns;
+    uint64_t controlled_ns;
 };
 
-/* NULL when there is none. */
-/* The annotation says who the claim is to be provisioned for, and nothing has been provisioned: the node's
- * name; NULL otherwise. */
+/* The node that an unbound claim is to be provisioned for; NULL: none. */
 const char *claim_waits_for_node(const struct claim *c);
 
-/* scheduler_people.c: somebody changes something. */
-void scheduler_workload_begin(struct scheduler_world *x);
-void scheduler_workload_work(struct scheduler_world *x);
-/* What is going and not in use is let go, and provisioners do their work, one at a time. */
-void scheduler_workload_tidy(struct scheduler_world *x);
+/* --- scheduler_workload.c --- */
+
+void scheduler_workload_begin(struct scheduler_scenario *scenario);
+void scheduler_workload_work(struct scheduler_scenario *scenario);
+/* Acts as the protection controllers and, in the recovery phase, as provisioner, for one object at a time. */
+void scheduler_workload_control(struct scheduler_scenario *scenario);
 
 #endif

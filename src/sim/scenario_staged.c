@@ -1,10 +1,10 @@
-/* The recorded case of the staged volume: a CSI driver stages a volume for a pod, and the node's agent is
- * killed before the volume is published, or about then. Meanwhile the pod goes. The agent that starts next
- * finds a volume that no pod has: it must unstage it, and until then say that it is in use; the controllers
- * must not have it detached before.
+/* Scenario staged, a known case: a CSI driver stages a volume for a pod, and the node agent is killed at
+ * about the time when the volume is published. Then the pod is deleted. The restarted agent finds a volume
+ * that no pod uses: it must unstage it, and report it as in use until then; the controllers must not detach
+ * it before.
  *
- * The same story again and again, killed at another moment each time; nothing else goes wrong but that events
- * and answers are late. */
+ * This is repeated, with the kill at a different step each time. Other faults are only delays of events and
+ * answers. */
 #include "sim/csi_driver.h"
 
 #include <stdio.h>
@@ -16,153 +16,155 @@
 #include "sim/objects.h"
 #include "sim/sim_world.h"
 
-#define STORY_ROOT "/var/lib/berth"
-#define STORY_POD "p"
-#define STORY_UNIQUE "kubernetes.io/csi/" CSI_DRIVER "^d0"
-#define STORY_FAULTS (1U << FAULT_DELAY | 1U << FAULT_LAG | 1U << FAULT_CUT)
-/* From the staging on: publishing takes a few dozen. */
-#define STORY_KILL_STEPS 90
-#define STORY_DOWN_NS (30 * NS_PER_S)
+#define AGENT_ROOT "/var/lib/berth"
+#define POD_NAME "p"
+#define VOLUME_UNIQUE_NAME "kubernetes.io/csi/" CSI_DRIVER "^d0"
+#define STAGED_FAULTS (1U << FAULT_DELAY | 1U << FAULT_LAG | 1U << FAULT_CUT)
+/* Steps from the staging to the kill: publishing takes a few dozen. */
+#define KILL_STEPS_MAX 90
+#define DOWN_NS_MAX (30 * NS_PER_S)
 
-enum story_stage { STORY_WANTED, STORY_STAGED, STORY_KILLED, STORY_LEFT };
+enum staged_phase { PHASE_POD_CREATED, PHASE_STAGED, PHASE_AGENT_KILLED, PHASE_POD_DELETED };
 
-struct story {
+struct staged_scenario {
     struct sim *sim;
-    struct machine *head;
+    struct machine *plane_machine;
     struct machine *machine;
     struct sim_process *agent;
     struct sim_daemon_options plane_daemon;
     struct sim_daemon_options agent_daemon;
     struct sim_storage disks;
     struct sim_csi_driver csi;
-    enum story_stage stage;
+    enum staged_phase phase;
     uint32_t kill_step;
-    uint64_t drop_ns; /* when the pod goes */
+    uint64_t delete_ns; /* when the pod is deleted */
 };
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 
-static const struct object *stored_pod(const struct story *x)
+static const struct object *stored_pod(const struct staged_scenario *scenario)
 {
-    return store_get(x->sim->server.store, KIND_POD, OBJECTS_NS, STORY_POD);
+    return store_get(scenario->sim->server.store, KIND_POD, OBJECTS_NS, POD_NAME);
 }
 
-static bool is_mounted(const struct story *x)
+static bool is_mounted(const struct staged_scenario *scenario)
 {
-    return machine_mounts_disk(x->machine, &x->disks.volumes[0].disk);
+    return machine_mounts_disk(scenario->machine, &scenario->disks.volumes[0].disk);
 }
 
-static bool is_in_use(const struct story *x)
+static bool is_in_use(const struct staged_scenario *scenario)
 {
-    const struct object *o = store_get(x->sim->server.store, KIND_NODE, "", x->machine->name);
+    const struct object *o = store_get(scenario->sim->server.store, KIND_NODE, "", scenario->machine->name);
     struct texts in_use = o ? node_of(o)->volumes_in_use : (struct texts){ 0 };
 
     for (uint32_t i = 0; i < in_use.count; i++)
-        if (strcmp(in_use.items[i], STORY_UNIQUE) == 0)
+        if (strcmp(in_use.items[i], VOLUME_UNIQUE_NAME) == 0)
             return true;
     return false;
 }
 
-/* --- The story --- */
+/* --- The sequence --- */
 
-static void make_pod(struct story *x)
+static void make_pod(struct staged_scenario *scenario)
 {
-    objects_make(x->sim, KIND_POD, STORY_POD,
-                 "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" STORY_POD "'},'spec':{"
-                 "'terminationGracePeriodSeconds':0,'containers':[{'name':'c','image':'i','volumeMounts':[{"
-                 "'name':'c','mountPath':'/c'}]}],'volumes':[{'name':'c','persistentVolumeClaim':{"
-                 "'claimName':'cd0'}}]}}");
-    x->stage = STORY_WANTED;
+    objects_create(scenario->sim, KIND_POD, POD_NAME,
+                   "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'" POD_NAME "'},'spec':{"
+                   "'terminationGracePeriodSeconds':0,'containers':[{'name':'c','image':'i','volumeMounts':[{"
+                   "'name':'c','mountPath':'/c'}]}],'volumes':[{'name':'c','persistentVolumeClaim':{"
+                   "'claimName':'cd0'}}]}}");
+    scenario->phase = PHASE_POD_CREATED;
 }
 
-static void work(void *ctx)
+static void staged_scenario_work(void *ctx)
 {
-    struct story *x = ctx;
+    struct staged_scenario *scenario = ctx;
 
-    if (!stored_pod(x) && !x->disks.volumes[0].is_attached[0])
-        make_pod(x);
+    if (!stored_pod(scenario) && !scenario->disks.volumes[0].is_attached[0])
+        make_pod(scenario);
 }
 
-/* When it is killed, for how long, and when the pod goes: while the agent is away, or a little later. */
-static void tell(struct story *x)
+/* Kills the agent some steps after the staging; deletes the pod while the agent is down, or shortly after. */
+static void advance_phase(struct staged_scenario *scenario)
 {
-    struct rng *r = &x->sim->work;
-    const struct object *pod = stored_pod(x);
+    struct rng *r = &scenario->sim->work;
+    const struct object *pod = stored_pod(scenario);
 
-    if (x->stage == STORY_WANTED && is_mounted(x)) {
-        x->stage = STORY_STAGED;
-        x->kill_step = x->sim->step + (uint32_t)rng_below(r, STORY_KILL_STEPS);
-    } else if (x->stage == STORY_STAGED && x->sim->step >= x->kill_step && x->agent->state) {
-        x->stage = STORY_KILLED;
-        sim_halt(x->agent, x->sim->now_ns + 1 + rng_below(r, STORY_DOWN_NS));
-        x->drop_ns = x->sim->now_ns + rng_below(r, STORY_DOWN_NS);
-    } else if (x->stage == STORY_KILLED && x->sim->now_ns >= x->drop_ns) {
-        x->stage = STORY_LEFT;
+    if (scenario->phase == PHASE_POD_CREATED && is_mounted(scenario)) {
+        scenario->phase = PHASE_STAGED;
+        scenario->kill_step = scenario->sim->step + (uint32_t)rng_below(r, KILL_STEPS_MAX);
+    } else if (scenario->phase == PHASE_STAGED && scenario->sim->step >= scenario->kill_step &&
+               scenario->agent->state) {
+        scenario->phase = PHASE_AGENT_KILLED;
+        sim_halt(scenario->agent, scenario->sim->now_ns + 1 + rng_below(r, DOWN_NS_MAX));
+        scenario->delete_ns = scenario->sim->now_ns + rng_below(r, DOWN_NS_MAX);
+    } else if (scenario->phase == PHASE_AGENT_KILLED && scenario->sim->now_ns >= scenario->delete_ns) {
+        scenario->phase = PHASE_POD_DELETED;
         if (pod)
-            objects_drop_this(x->sim, pod);
+            objects_delete_exact(scenario->sim, pod);
     }
 }
 
-static void check(void *ctx)
+static void staged_scenario_check(void *ctx)
 {
-    struct story *x = ctx;
+    struct staged_scenario *scenario = ctx;
 
-    if (!x->sim->is_healed)
-        tell(x);
-    if (is_mounted(x) && !is_in_use(x))
-        sim_fail(x->sim, "d0 is mounted, and the node does not say that it is in use");
+    if (!scenario->sim->is_healed)
+        advance_phase(scenario);
+    if (is_mounted(scenario) && !is_in_use(scenario))
+        sim_fail(scenario->sim, "d0 is mounted, and the node does not report it as in use");
 }
 
-/* --- The world --- */
+/* --- Begin and end --- */
 
 static void make_objects(struct sim *s)
 {
-    objects_make(s, KIND_CSI_DRIVER, CSI_DRIVER,
-                 "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
-                 "'},'spec':{'attachRequired':true}}");
-    objects_make(s, KIND_VOLUME, "d0",
-                 "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'d0'},'spec':{'capacity':{"
-                 "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Retain',"
-                 "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d0','fsType':'ext4'}}}");
-    objects_make(s, KIND_CLAIM, "cd0",
-                 "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'cd0'},'spec':{"
-                 "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
-                 "'storageClassName':'','volumeName':'d0'}}");
+    objects_create(s, KIND_CSI_DRIVER, CSI_DRIVER,
+                   "{'apiVersion':'storage.k8s.io/v1','kind':'CSIDriver','metadata':{'name':'" CSI_DRIVER
+                   "'},'spec':{'attachRequired':true}}");
+    objects_create(
+        s, KIND_VOLUME, "d0",
+        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'d0'},'spec':{'capacity':{"
+        "'storage':'1Gi'},'accessModes':['ReadWriteOnce'],'persistentVolumeReclaimPolicy':'Retain',"
+        "'csi':{'driver':'" CSI_DRIVER "','volumeHandle':'d0','fsType':'ext4'}}}");
+    objects_create(s, KIND_CLAIM, "cd0",
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'cd0'},'spec':{"
+                   "'accessModes':['ReadWriteOnce'],'resources':{'requests':{'storage':'1Gi'}},"
+                   "'storageClassName':'','volumeName':'d0'}}");
 }
 
-static void *begin(struct sim *s)
+static void *staged_scenario_begin(struct sim *s)
 {
-    struct story *x = sim_alloc(sizeof *x);
+    struct staged_scenario *scenario = sim_alloc(sizeof *scenario);
 
-    x->sim = s;
-    s->options.faults &= STORY_FAULTS;
+    scenario->sim = s;
+    s->options.faults &= STAGED_FAULTS;
     make_objects(s);
-    x->head = machine_new(s, "head");
-    x->machine = machine_new(s, "n0");
-    storage_init(&x->disks, s, 'd', 1);
-    x->csi = (struct sim_csi_driver){ .storage = &x->disks,
-                                      .machine = x->machine,
-                                      .node = storage_add_node(&x->disks, x->machine),
-                                      .root = STORY_ROOT,
-                                      .has_stages = true };
-    x->plane_daemon = (struct sim_daemon_options){ .program = &plane_program, .host = "head" };
-    (void)sim_spawn_on(x->head, &sim_daemon_program, &x->plane_daemon);
-    x->agent_daemon = (struct sim_daemon_options){ .program = &daemon_node, .host = "n0" };
-    x->agent_daemon.settings.node.name = "n0";
-    x->agent_daemon.settings.node.root = STORY_ROOT;
-    x->agent = sim_spawn_on(x->machine, &sim_daemon_program, &x->agent_daemon);
-    csi_driver_begin(&x->csi);
-    (void)storage_spawn_attacher(&x->disks, CSI_FINALIZER);
-    return x;
+    scenario->plane_machine = machine_new(s, "plane0");
+    scenario->machine = machine_new(s, "n0");
+    storage_init(&scenario->disks, s, 'd', 1);
+    scenario->csi = (struct sim_csi_driver){ .storage = &scenario->disks,
+                                             .machine = scenario->machine,
+                                             .node = storage_add_node(&scenario->disks, scenario->machine),
+                                             .root = AGENT_ROOT,
+                                             .has_stages = true };
+    scenario->plane_daemon = (struct sim_daemon_options){ .program = &plane_program, .host = "plane0" };
+    (void)sim_spawn_on(scenario->plane_machine, &sim_daemon_program, &scenario->plane_daemon);
+    scenario->agent_daemon = (struct sim_daemon_options){ .program = &daemon_node, .host = "n0" };
+    scenario->agent_daemon.settings.node.name = "n0";
+    scenario->agent_daemon.settings.node.root = AGENT_ROOT;
+    scenario->agent = sim_spawn_on(scenario->machine, &sim_daemon_program, &scenario->agent_daemon);
+    csi_driver_begin(&scenario->csi);
+    (void)storage_spawn_attacher(&scenario->disks, CSI_FINALIZER);
+    return scenario;
 }
 
-static void end(void *ctx)
+static void staged_scenario_end(void *ctx)
 {
-    struct story *x = ctx;
+    struct staged_scenario *scenario = ctx;
 
-    csi_driver_end(&x->csi);
-    storage_done(&x->disks);
-    free(x);
+    csi_driver_end(&scenario->csi);
+    storage_done(&scenario->disks);
+    free(scenario);
 }
 
 static bool find_any(void *ctx, const struct object *o)
@@ -172,31 +174,31 @@ static bool find_any(void *ctx, const struct object *o)
     return false;
 }
 
-static int settled(void *ctx, struct error *err)
+static int staged_scenario_settled(void *ctx, struct error *err)
 {
-    struct story *x = ctx;
-    const struct object *pod = stored_pod(x);
+    struct staged_scenario *scenario = ctx;
+    const struct object *pod = stored_pod(scenario);
 
     if (pod)
-        return is_mounted(x) && !pod->is_deleting
+        return is_mounted(scenario) && !pod->is_deleting
                    ? 0
-                   : error_set(err, ERR_BUSY, "the pod has no volume, or does not go");
-    if (is_mounted(x))
-        return error_set(err, ERR_BUSY, "d0 is mounted, and no pod has it");
-    if (x->disks.volumes[0].is_attached[0] || !objects_each(x->sim, KIND_ATTACHMENT, find_any, NULL))
-        return error_set(err, ERR_BUSY, "d0 is attached, and no pod has it");
-    return is_in_use(x) ? error_set(err, ERR_BUSY, "d0 is in use, and no pod has it") : 0;
+                   : error_set(err, ERR_BUSY, "the pod has no volume, or is not deleted");
+    if (is_mounted(scenario))
+        return error_set(err, ERR_BUSY, "d0 is mounted, and no pod uses it");
+    if (scenario->disks.volumes[0].is_attached[0] ||
+        !objects_each(scenario->sim, KIND_ATTACHMENT, find_any, NULL))
+        return error_set(err, ERR_BUSY, "d0 is attached, and no pod uses it");
+    return is_in_use(scenario) ? error_set(err, ERR_BUSY, "d0 is in use, and no pod uses it") : 0;
 }
 
 const struct sim_scenario sim_scenario_staged = {
     .name = "staged",
-    .summary = "an agent is killed when a volume is staged, and its pod goes",
-    .days = 4,
+    .steps_factor = 4,
     .second_steps_max = 20000,
-    .is_sparing = true,
-    .begin = begin,
-    .work = work,
-    .check = check,
-    .settled = settled,
-    .end = end,
+    .wakes_due_only = true,
+    .begin = staged_scenario_begin,
+    .work = staged_scenario_work,
+    .check = staged_scenario_check,
+    .settled = staged_scenario_settled,
+    .end = staged_scenario_end,
 };

@@ -1,4 +1,4 @@
-/* All scenarios, in the order in which they run. */
+/* The list of all scenarios, in the order in which they run. */
 #include "sim/sim.h"
 
 #include <stddef.h>

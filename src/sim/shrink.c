@@ -1,3 +1,10 @@
+/* The search for a smaller failing run.
+ *
+ * The best run so far is replaced only by a run that fails with the same rule and has a lower score: lines of
+ * the trace, plus a fixed number of lines per fault and action, plus a little for steps and kinds of faults.
+ * A candidate run stops when its trace has as many lines as the best score, because it cannot be better then.
+ *
+ * Cost: one child process and one run per candidate, limited by shrink_limits. */
 #include "sim/shrink.h"
 
 #include <assert.h>
@@ -6,69 +13,69 @@
 #include "base/rng.h"
 #include "sim/ddmin.h"
 
-/* What a fault and an act are worth in lines of the trace: a reader has to understand each of them. */
+/* What a fault and an action count in lines of the trace: a reader has to understand each of them. */
 #define FAULT_LINES 20
-#define ACT_LINES 5
-/* Of two runs that are the same, that is better which takes less to ask for: fewer steps, fewer kinds of
- * faults. */
+#define ACTION_LINES 5
+/* Of two equal runs the one with fewer steps and kinds of faults is better: its command is shorter. */
 #define STEPS_PER_LINE 50
-/* One of so many runs is of another seed. */
+/* One of so many runs uses another seed. */
 #define SEARCH_SHARE 2
-/* A run that takes longer than this has not failed in the same way. */
+/* A run that takes longer than this counts as not failed. */
 #define RUN_SECONDS_MAX 60
 
-struct shrinking {
-    struct sim_box *box;
+struct shrink_search {
+    struct shared_run *run;
     const struct shrink_limits *limits;
     uint64_t deadline_ns;
     struct shrunk *best;
-    bool has_improved; /* in this round */
+    bool has_improved; /* in the current round */
     struct error *err;
     int r;
 };
 
 static uint64_t score_of(const struct sim_options *o, const struct sim_report *r)
 {
-    return r->lines + (uint64_t)FAULT_LINES * r->faults_made + (uint64_t)ACT_LINES * r->counts.acts_done +
-           o->steps / STEPS_PER_LINE + (unsigned)__builtin_popcount(o->faults);
+    return r->lines + (uint64_t)FAULT_LINES * r->faults_made +
+           (uint64_t)ACTION_LINES * r->counts.actions_done + o->steps / STEPS_PER_LINE +
+           (unsigned)__builtin_popcount(o->faults);
 }
 
-static bool is_exhausted(const struct shrinking *x)
+static bool is_exhausted(const struct shrink_search *search)
 {
-    return x->r < 0 || x->best->runs >= x->limits->runs_max ||
-           clock_mono_ns(x->limits->clock) >= x->deadline_ns;
+    return search->r < 0 || search->best->runs >= search->limits->runs_max ||
+           clock_mono_ns(search->limits->clock) >= search->deadline_ns;
 }
 
-/* True when this run fails in the same way and is smaller than the best, which it is from here on. */
-static bool try_run(struct shrinking *x, struct sim_options o)
+/* True if this run fails with the same rule and has a lower score; then it becomes the best run. */
+static bool try_run(struct shrink_search *search, struct sim_options o)
 {
-    struct shrunk *best = x->best;
+    struct shrunk *best = search->best;
     uint64_t score = score_of(&best->options, &best->report);
 
-    if (is_exhausted(x))
+    if (is_exhausted(search))
         return false;
     best->runs++;
     o.lines_max = score;
-    o.is_half = !best->report.is_healed;
-    x->r = sim_box_run_apart(x->box, &o, RUN_SECONDS_MAX, x->err);
-    if (x->r < 0)
+    o.skips_recovery = !best->report.is_healed;
+    search->r = shared_run_isolated(search->run, &o, RUN_SECONDS_MAX, search->err);
+    if (search->r < 0)
         return false;
-    free(x->box->report.trace);
-    x->box->report.trace = NULL;
-    if (!x->box->report.has_failed || strcmp(x->box->report.rule, best->report.rule) != 0 ||
-        score_of(&o, &x->box->report) >= score)
+    free(search->run->report.trace);
+    search->run->report.trace = NULL;
+    if (!search->run->report.has_failed || strcmp(search->run->report.rule, best->report.rule) != 0 ||
+        score_of(&o, &search->run->report) >= score)
         return false;
     o.lines_max = 0;
-    o.is_half = false;
+    o.skips_recovery = false;
     best->options = o;
-    best->report = x->box->report;
-    x->has_improved = true;
+    best->report = search->run->report;
+    search->has_improved = true;
     return true;
 }
 
 /* --- Other seeds --- */
 
-/* About one of 2^rarity kinds. */
+/* Keeps about one of 2^rarity kinds. */
 static unsigned draw_kinds(struct rng *r, unsigned kinds, unsigned rarity)
 {
     for (unsigned i = 0; i < FAULT_COUNT; i++)
@@ -77,38 +84,38 @@ static unsigned draw_kinds(struct rng *r, unsigned kinds, unsigned rarity)
     return kinds;
 }
 
-/* The runs of other seeds, with fewer steps and kinds of faults: most failures take a coincidence, which is
- * lost when something of the run is left out, and some other run has it without half of that. */
-static void search_seeds(struct shrinking *x)
+/* Tries other seeds, with fewer steps and kinds of faults. Most failures need a coincidence, which disappears
+ * when parts of the run are omitted; another seed may show it with fewer events. */
+static void try_other_seeds(struct shrink_search *search)
 {
-    const struct sim_options found = x->best->options;
-    unsigned runs_max = x->limits->runs_max / SEARCH_SHARE;
+    const struct sim_options found = search->best->options;
+    unsigned runs_max = search->limits->runs_max / SEARCH_SHARE;
     struct rng r;
 
     rng_init(&r, found.seed);
-    while (x->best->runs < runs_max && !is_exhausted(x)) {
+    while (search->best->runs < runs_max && !is_exhausted(search)) {
         struct sim_options o = found;
 
-        o.seed += x->best->runs + 1;
-        o.steps = x->best->options.steps >> rng_below(&r, 2);
+        o.seed += search->best->runs + 1;
+        o.steps = search->best->options.steps >> rng_below(&r, 2);
         o.faults = draw_kinds(&r, found.faults, (unsigned)rng_below(&r, 4));
         if (o.steps > 0)
-            (void)try_run(x, o);
+            (void)try_run(search, o);
     }
 }
 
 /* --- Steps --- */
 
-/* Half of them, or three quarters, and so on, as long as that helps. */
-static void shrink_steps(struct shrinking *x)
+/* Tries half of the steps, then three quarters, and so on, as long as runs become smaller. */
+static void shrink_steps(struct shrink_search *search)
 {
-    uint32_t less = x->best->options.steps / 2;
+    uint32_t less = search->best->options.steps / 2;
 
-    while (less > 0 && !is_exhausted(x)) {
-        struct sim_options o = x->best->options;
+    while (less > 0 && !is_exhausted(search)) {
+        struct sim_options o = search->best->options;
 
         o.steps -= less;
-        less = try_run(x, o) ? x->best->options.steps / 2 : less / 2;
+        less = try_run(search, o) ? search->best->options.steps / 2 : less / 2;
     }
 }
 
@@ -116,41 +123,42 @@ static void shrink_steps(struct shrinking *x)
 
 static bool is_enough_of_kinds(void *ctx, const uint32_t *kinds, size_t count)
 {
-    struct shrinking *x = ctx;
-    struct sim_options o = x->best->options;
+    struct shrink_search *search = ctx;
+    struct sim_options o = search->best->options;
 
     o.faults = 0;
     for (size_t i = 0; i < count; i++)
         o.faults |= 1U << kinds[i];
-    return try_run(x, o);
+    return try_run(search, o);
 }
 
-static void shrink_kinds(struct shrinking *x)
+static void shrink_kinds(struct shrink_search *search)
 {
     uint32_t kinds[FAULT_COUNT];
     size_t count = 0;
 
     for (uint32_t i = 0; i < FAULT_COUNT; i++)
-        if (x->best->options.faults & (1U << i))
+        if (search->best->options.faults & (1U << i))
             kinds[count++] = i;
-    (void)ddmin(kinds, count, is_enough_of_kinds, x);
+    (void)ddmin_minimize(kinds, count, is_enough_of_kinds, search);
 }
 
-/* --- Faults and acts --- */
+/* --- Faults and actions --- */
 
-/* A try with these faults (acts) and no others; `without` is the set that the best run has. */
-static bool try_numbers(struct shrinking *x, struct numbers *without, const uint32_t *items, size_t count)
+/* Tries these faults (or actions) and no others; `without` is the set that the best run omits. */
+static bool try_numbers(struct shrink_search *search, struct numbers *without, const uint32_t *items,
+                        size_t count)
 {
     struct numbers tried = { 0 }, before;
     bool is_better;
 
     if (numbers_set_others(&tried, items, count) < 0) {
-        x->r = error_no_memory(x->err);
+        search->r = error_no_memory(search->err);
         return false;
     }
-    before = *without; /* the options point at *without: it is what is tried now */
+    before = *without; /* the options point to *without, which is what is tried now */
     *without = tried;
-    is_better = try_run(x, x->best->options);
+    is_better = try_run(search, search->best->options);
     if (!is_better)
         *without = before;
     numbers_done(is_better ? &before : &tried);
@@ -159,76 +167,79 @@ static bool try_numbers(struct shrinking *x, struct numbers *without, const uint
 
 static bool is_enough_of_faults(void *ctx, const uint32_t *items, size_t count)
 {
-    struct shrinking *x = ctx;
+    struct shrink_search *search = ctx;
 
-    return try_numbers(x, &x->best->without_faults, items, count);
+    return try_numbers(search, &search->best->without_faults, items, count);
 }
 
-static bool is_enough_of_acts(void *ctx, const uint32_t *items, size_t count)
+static bool is_enough_of_actions(void *ctx, const uint32_t *items, size_t count)
 {
-    struct shrinking *x = ctx;
+    struct shrink_search *search = ctx;
 
-    return try_numbers(x, &x->best->without_acts, items, count);
+    return try_numbers(search, &search->best->without_actions, items, count);
 }
 
-/* Of the numbers that the best run has, up to `last`, those that it needs. */
-static void shrink_numbers(struct shrinking *x, const struct numbers *without, uint32_t last, ddmin_fn *fn)
+/* Reduces the numbers up to `last` that the best run does not omit. */
+static void shrink_numbers(struct shrink_search *search, const struct numbers *without, uint32_t last,
+                           ddmin_fn *fn)
 {
     uint32_t *items = malloc(((size_t)last + 1) * sizeof *items);
     size_t count = 0;
 
     if (!items) {
-        x->r = error_no_memory(x->err);
+        search->r = error_no_memory(search->err);
         return;
     }
     for (uint32_t n = 1; n <= last; n++)
         if (!numbers_has(without, n))
             items[count++] = n;
-    (void)ddmin(items, count, fn, x);
+    (void)ddmin_minimize(items, count, fn, search);
     free(items);
 }
 
-/* --- All of it --- */
+/* --- The whole search --- */
 
 void shrunk_done(struct shrunk *s)
 {
     numbers_done(&s->without_faults);
-    numbers_done(&s->without_acts);
+    numbers_done(&s->without_actions);
     free(s->report.trace);
     s->report.trace = NULL;
 }
 
-static void begin(struct shrunk *ret, const struct sim_options *o, const struct sim_report *failed)
+static void shrunk_init(struct shrunk *ret, const struct sim_options *o, const struct sim_report *failed)
 {
     *ret = (struct shrunk){ .options = *o, .report = *failed };
     ret->report.trace = NULL;
     ret->options.without_faults = &ret->without_faults;
-    ret->options.without_acts = &ret->without_acts;
-    ret->options.kept = NULL;
+    ret->options.without_actions = &ret->without_actions;
+    ret->options.tail = NULL;
 }
 
-int shrink(struct sim_box *b, const struct sim_options *o, const struct sim_report *failed,
-           const struct shrink_limits *limits, struct shrunk *ret, struct error *err)
+int shrink_run(struct shared_run *run, const struct sim_options *o, const struct sim_report *failed,
+               const struct shrink_limits *limits, struct shrunk *ret, struct error *err)
 {
-    struct shrinking x = { .box = b, .limits = limits, .best = ret, .err = err };
+    struct shrink_search search = { .run = run, .limits = limits, .best = ret, .err = err };
 
-    assert(failed->has_failed && !o->without_faults && !o->without_acts);
-    begin(ret, o, failed);
-    x.deadline_ns = clock_mono_ns(limits->clock) + limits->seconds_max * (uint64_t)NS_PER_S;
-    search_seeds(&x);
+    assert(failed->has_failed && !o->without_faults && !o->without_actions);
+    shrunk_init(ret, o, failed);
+    search.deadline_ns = clock_mono_ns(limits->clock) + limits->seconds_max * (uint64_t)NS_PER_S;
+    try_other_seeds(&search);
     do {
-        x.has_improved = false;
-        shrink_steps(&x);
-        shrink_kinds(&x);
-        shrink_numbers(&x, &ret->without_faults, ret->report.counts.faults_numbered, is_enough_of_faults);
-        shrink_numbers(&x, &ret->without_acts, ret->report.counts.acts_numbered, is_enough_of_acts);
-    } while (x.has_improved && !is_exhausted(&x));
-    if (x.r == 0) /* once more, for its trace */
-        x.r = sim_box_run_apart(b, &ret->options, /* seconds_max= */ 0, err);
-    if (x.r < 0)
-        return x.r;
-    if (!b->report.has_failed)
-        return error_set(err, ERR_INTERNAL, "the same run fails no more");
-    ret->report = b->report;
+        search.has_improved = false;
+        shrink_steps(&search);
+        shrink_kinds(&search);
+        shrink_numbers(&search, &ret->without_faults, ret->report.counts.faults_numbered,
+                       is_enough_of_faults);
+        shrink_numbers(&search, &ret->without_actions, ret->report.counts.actions_numbered,
+                       is_enough_of_actions);
+    } while (search.has_improved && !is_exhausted(&search));
+    if (search.r == 0) /* run again for the trace */
+        search.r = shared_run_isolated(run, &ret->options, /* seconds_max= */ 0, err);
+    if (search.r < 0)
+        return search.r;
+    if (!run->report.has_failed)
+        return error_set(err, ERR_INTERNAL, "the same run does not fail again");
+    ret->report = run->report;
     return 0;
 }

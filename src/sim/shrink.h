@@ -1,13 +1,14 @@
-/* From a run that fails to a smaller one that breaks the same invariant: fewer steps before the healing,
- * fewer kinds of faults, fewer faults, fewer acts.
+/* Shrinks a failing run: finds a smaller run that violates the same invariant, with fewer steps in the fault
+ * phase, fewer kinds of faults, fewer faults, fewer actions.
  *
- * A run that leaves something out is the same run up to there and another one after that: whether it fails is
- * found out by trying. What counts is a score: lines of the trace, and more for each fault and act. */
+ * A run without some fault or action is identical up to that point and differs afterwards, so each candidate
+ * has to be run. Candidates are compared by a score: lines of the trace, plus a number of lines for each
+ * fault and action. */
 #ifndef BERTH_SIM_SHRINK_H
 #define BERTH_SIM_SHRINK_H
 
 #include "base/clock.h"
-#include "sim/apart.h"
+#include "sim/shared_run.h"
 
 struct shrink_limits {
     unsigned runs_max;
@@ -16,18 +17,18 @@ struct shrink_limits {
 };
 
 struct shrunk {
-    struct sim_options options; /* of the smallest run; points at the numbers below: not to be moved */
+    struct sim_options options; /* of the smallest run; points to the numbers below: do not copy */
     struct numbers without_faults;
-    struct numbers without_acts;
-    struct sim_report report; /* of it; the trace is the caller's to free */
-    unsigned runs;            /* that it took */
+    struct numbers without_actions;
+    struct sim_report report; /* of the smallest run; shrunk_done() frees its trace */
+    unsigned runs;            /* number of runs that were tried */
 };
 
 void shrunk_done(struct shrunk *s);
 
-/* From a run without anything left out, and its report, in *b or elsewhere. In the worst case the result is
- * that run. Fails for lack of memory or children. */
-int shrink(struct sim_box *b, const struct sim_options *o, const struct sim_report *failed,
-           const struct shrink_limits *limits, struct shrunk *ret, struct error *err);
+/* Starts from a failed run that omits nothing, and its report, which may be in *run. If no smaller run is
+ * found, the result is that run. Fails if there is no memory or no child process. */
+int shrink_run(struct shared_run *run, const struct sim_options *o, const struct sim_report *failed,
+               const struct shrink_limits *limits, struct shrunk *ret, struct error *err);
 
 #endif

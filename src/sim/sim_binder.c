@@ -1,3 +1,8 @@
+/* The binder as a simulated process, and its volume plugin.
+ *
+ * A storage_work is one operation of the plugin on the host. It has a serial number that is unique in a run,
+ * and a time limit. It outlives the plugin_op that was dropped, until the host reports its end. Two
+ * operations of one kind on the same volume at once fail the run. */
 #include "sim/sim_binder.h"
 
 #include <stdio.h>
@@ -9,24 +14,24 @@
 #include "controllers/binder/binder_metrics.h"
 #include "machinery/metrics.h"
 
-/* The plugin gives up after this. */
+/* The time limit of an operation of the plugin. */
 #define WORK_NS (60 * NS_PER_S)
 #define CACHES 5
 
-struct work {
-    TAILQ_ENTRY(work) link;
+struct storage_work {
+    TAILQ_ENTRY(storage_work) link;
     struct sim_binder *owner;
-    struct plugin_op *op; /* NULL: nobody waits any more */
+    struct plugin_op *op; /* NULL: dropped by the binder */
     struct host_op *host_op;
     struct timer timer;
     unsigned serial;
     const char *what;
     char volume[64];
     char uid[64];
-    char made[256]; /* of a provision: what it says of the volume */
+    char made[256]; /* of a provision: the JSON of the volume */
 };
 
-TAILQ_HEAD(work_list, work);
+TAILQ_HEAD(storage_works, storage_work);
 
 struct sim_binder {
     struct sim_process *process;
@@ -34,100 +39,102 @@ struct sim_binder {
     struct informer_handler handlers[CACHES];
     struct metrics *metrics;
     struct binder *binder;
-    struct work_list works;
-    unsigned serials; /* never the same one twice in a world */
+    struct storage_works works;
+    unsigned serials; /* unique in a run */
     bool is_started;
-    char dir[1]; /* the plugins' host knows us by its address */
+    char dir[1]; /* plugin_host.host_path_dir points here: finds the binder of a plugin call */
 };
 
 /* --- The plugin --- */
 
-static void work_free(struct work *x)
+static void work_free(struct storage_work *work)
 {
-    TAILQ_REMOVE(&x->owner->works, x, link);
-    timer_disarm(&x->timer);
-    free(x);
+    TAILQ_REMOVE(&work->owner->works, work, link);
+    timer_disarm(&work->timer);
+    free(work);
 }
 
 static void on_work_done(void *ctx, int r, const struct error *err)
 {
-    struct work *x = ctx;
-    struct plugin_op *op = x->op;
+    struct storage_work *work = ctx;
+    struct plugin_op *op = work->op;
 
     if (op) {
         op->drop = NULL;
         op->work = NULL;
         if (r == 0)
-            buf_add_cstr(&op->volume, x->made);
+            buf_add_cstr(&op->volume, work->made);
     }
-    work_free(x);
+    work_free(work);
     if (op)
         op->done(op, r, err);
 }
 
 static void on_work_late(void *ctx)
 {
-    struct work *x = ctx;
+    struct storage_work *work = ctx;
 
-    host_cancel(x->host_op);
+    host_cancel(work->host_op);
 }
 
-/* The host tells its end all the same, and nobody hears it. */
+/* The host still reports the end, which is ignored. */
 static void work_drop(struct plugin_op *op)
 {
-    struct work *x = op->work;
+    struct storage_work *work = op->work;
 
-    x->op = NULL;
-    timer_disarm(&x->timer);
+    work->op = NULL;
+    timer_disarm(&work->timer);
     op->work = NULL;
     op->drop = NULL;
 }
 
-/* A removal may overlap with a provision that another binder was quicker to end, and with that of another
- * volume of the same name, but nothing with itself. */
-static bool is_busy(const struct sim_binder *b, const char *what, const char *volume, const char *uid)
+/* True if the binder waits for an operation of the same kind on the same volume. A removal may overlap with a
+ * provision that another binder has completed, and with an operation on another volume of the same name. */
+static bool has_same_work(const struct sim_binder *b, const char *what, const char *volume, const char *uid)
 {
-    const struct work *x;
+    const struct storage_work *work;
 
-    TAILQ_FOREACH(x, &b->works, link)
-        if (x->op && strcmp(x->volume, volume) == 0 && strcmp(x->uid, uid) == 0 && strcmp(x->what, what) == 0)
+    TAILQ_FOREACH(work, &b->works, link)
+        if (work->op && strcmp(work->volume, volume) == 0 && strcmp(work->uid, uid) == 0 &&
+            strcmp(work->what, what) == 0)
             return true;
     return false;
 }
 
-static struct work *work_begin(const struct plugin_host *h, const char *what, const char *volume,
-                               const char *uid, struct plugin_op *op)
+static struct storage_work *work_begin(const struct plugin_host *h, const char *what, const char *volume,
+                                       const char *uid, struct plugin_op *op)
 {
     struct sim_binder *b = CONTAINER_OF((uintptr_t)h->host_path_dir, struct sim_binder, dir);
     struct sim_process *p = b->process;
-    struct work *x = sim_alloc(sizeof *x);
+    struct storage_work *work = sim_alloc(sizeof *work);
     char name[160];
 
-    if (is_busy(b, what, volume, uid))
-        sim_fail(p->sim, "volume %s is worked on twice at once", volume);
-    x->owner = b;
-    x->op = op;
-    x->what = what;
-    x->serial = ++b->serials;
-    (void)snprintf(x->volume, sizeof x->volume, "%s", volume);
-    (void)snprintf(x->uid, sizeof x->uid, "%s", uid);
-    TAILQ_INSERT_TAIL(&b->works, x, link);
-    timer_init(&x->timer, p->loop, on_work_late, x);
-    timer_arm_after(&x->timer, WORK_NS);
-    op->work = x;
+    if (has_same_work(b, what, volume, uid))
+        sim_fail(p->sim, "two operations of one kind at once for volume %s", volume);
+    work->owner = b;
+    work->op = op;
+    work->what = what;
+    work->serial = ++b->serials;
+    (void)snprintf(work->volume, sizeof work->volume, "%s", volume);
+    (void)snprintf(work->uid, sizeof work->uid, "%s", uid);
+    TAILQ_INSERT_TAIL(&b->works, work, link);
+    timer_init(&work->timer, p->loop, on_work_late, work);
+    timer_arm_after(&work->timer, WORK_NS);
+    op->work = work;
     op->drop = work_drop;
-    (void)snprintf(name, sizeof name, "%u %s %s", x->serial, volume, uid);
-    x->host_op = host_start(&p->sim->host, p, what, name, on_work_done, x);
-    return x;
+    (void)snprintf(name, sizeof name, "%u %s %s", work->serial, volume, uid);
+    work->host_op = host_start(&p->sim->host, p, what, name, on_work_done, work);
+    return work;
 }
 
-static bool can_support(const struct volume_plugin *self, const struct volume_spec *s)
+static bool plugin_can_support(const struct volume_plugin *self, const struct volume_spec *s)
 {
     (void)self;
     return spec_source(s).kind == SOURCE_HOST_PATH;
 }
 
-static int check_provision(const struct plugin_host *h, const struct provision_request *q, struct error *err)
+static int plugin_check_provision(const struct plugin_host *h, const struct provision_request *q,
+                                  struct error *err)
 {
     (void)h;
     (void)q;
@@ -135,10 +142,11 @@ static int check_provision(const struct plugin_host *h, const struct provision_r
     return 0;
 }
 
-static void provision(const struct plugin_host *h, const struct provision_request *q, struct plugin_op *op)
+static void plugin_provision(const struct plugin_host *h, const struct provision_request *q,
+                             struct plugin_op *op)
 {
-    struct work *x = work_begin(h, BINDERY_PROVISION, q->volume_name, "-", op);
-    struct buf made = BUF_ON(x->made, sizeof x->made);
+    struct storage_work *work = work_begin(h, SIM_BINDER_PROVISION, q->volume_name, "-", op);
+    struct buf made = BUF_ON(work->made, sizeof work->made);
 
     json_out_object(&made, NULL);
     json_out_object(&made, "spec");
@@ -151,21 +159,21 @@ static void provision(const struct plugin_host *h, const struct provision_reques
     json_out_end_object(&made);
 }
 
-static void remove_storage(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+static void plugin_remove(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    (void)work_begin(h, BINDERY_REMOVE, v->obj.name, v->obj.uid, op);
+    (void)work_begin(h, SIM_BINDER_REMOVE, v->obj.name, v->obj.uid, op);
 }
 
-static void recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
+static void plugin_recycle(const struct plugin_host *h, const struct volume *v, struct plugin_op *op)
 {
-    (void)work_begin(h, BINDERY_RECYCLE, v->obj.name, v->obj.uid, op);
+    (void)work_begin(h, SIM_BINDER_RECYCLE, v->obj.name, v->obj.uid, op);
 }
 
-static const struct provision_table provisions = { check_provision, provision };
-static const struct delete_table deletes = { remove_storage };
-static const struct recycle_table recycles = { recycle };
-static const struct volume_plugin plugin = { .name = BINDERY_PLUGIN,
-                                             .can_support = can_support,
+static const struct provision_table provisions = { plugin_check_provision, plugin_provision };
+static const struct delete_table deletes = { plugin_remove };
+static const struct recycle_table recycles = { plugin_recycle };
+static const struct volume_plugin plugin = { .name = SIM_BINDER_PLUGIN,
+                                             .can_support = plugin_can_support,
                                              .provision = &provisions,
                                              .remove = &deletes,
                                              .recycle = &recycles };
@@ -180,15 +188,15 @@ void sim_binder_effect_parse(const char *name, struct sim_binder_effect *ret)
     (void)snprintf(ret->uid, sizeof ret->uid, "%.*s", STR_ARG(rest));
 }
 
-bool sim_binder_is_at_work(const void *state, unsigned serial)
+bool sim_binder_has_work(const void *state, unsigned serial)
 {
     const struct sim_binder *b = state;
-    const struct work *x;
+    const struct storage_work *work;
 
     if (!b)
         return false;
-    TAILQ_FOREACH(x, &b->works, link)
-        if (x->op && x->serial == serial)
+    TAILQ_FOREACH(work, &b->works, link)
+        if (work->op && work->serial == serial)
             return true;
     return false;
 }
@@ -212,12 +220,6 @@ static void on_synced(void *ctx)
     binder_start(b->binder);
 }
 
-static void must(int r)
-{
-    if (r < 0)
-        abort();
-}
-
 static void start_binder(struct sim_binder *b)
 {
     struct sim_process *p = b->process;
@@ -227,7 +229,7 @@ static void start_binder(struct sim_binder *b)
     struct binder_options o = { .plugins = plugins };
     struct error err;
 
-    must(informers_new(&io, &b->informers, &err));
+    sim_must(informers_new(&io, &b->informers, &err), &err);
     o.part = (struct component_deps){ .loop = p->loop,
                                       .clock = &p->clock.clock,
                                       .client = p->client,
@@ -236,7 +238,7 @@ static void start_binder(struct sim_binder *b)
                                       .seed = p->seed,
                                       .server = server_version_own() };
     o.host = (struct plugin_host){ .loop = p->loop, .host_path_dir = b->dir, .provisions_host_path = true };
-    must(binder_new(&o, &b->binder, &err));
+    sim_must(binder_new(&o, &b->binder, &err), &err);
 }
 
 static void *sim_binder_start(struct sim_process *p, void *ctx)

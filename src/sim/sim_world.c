@@ -1,7 +1,13 @@
-/* The world: who gets to run next, how time passes, what goes wrong on a larger scale.
+/* The simulated world: scheduling of steps, virtual time, and large faults.
  *
- * A step is one delivery, one turn of one loop, or a leap of time to the next moment at which anything is
- * due. Nothing else moves. */
+ * A step is one delivery (of the network, the host, a worker, a child process or a gRPC call), one turn of
+ * one event loop, one action of the workload, or an advance of time to the next moment at which something is
+ * due. Nothing else changes the world. Virtual time advances only when nothing can run.
+ *
+ * Invariants: random numbers come from the generators of struct sim, whether or not a fault is enabled, so
+ * that a seed gives the same run in every build. At most one process runs at a time (sim_process_enter()).
+ *
+ * Cost: every step counts what is due in each part, O(messages + operations + processes). */
 #include "sim/sim_world.h"
 
 #include <assert.h>
@@ -17,16 +23,17 @@
 #include "base/log.h"
 #include "client/client_request.h"
 #include "machinery/metrics.h"
+#include "sim/file_tree.h"
 #include "sim/machine_rpc.h"
 #include "sim/rule.h"
 #include "sim/worker.h"
 
 #define START_NS NS_PER_S
 #define START_REAL_NS (INT64_C(1800000000) * (int64_t)NS_PER_S)
-/* After the healing everything must be well within this, and stay so for a while. */
+/* The recovery phase: the final state must be reached within SETTLE_NS, and kept for QUIET_NS. */
 #define SETTLE_NS (1800 * NS_PER_S)
 #define QUIET_NS (700 * NS_PER_S)
-/* In one second of virtual time: far above the busiest, and soon reached by whoever runs on the spot. */
+/* In one second of virtual time: far above what scenarios need, and soon reached by a busy loop. */
 #define SECOND_STEPS_MAX 2500
 
 void *sim_alloc(size_t bytes)
@@ -38,7 +45,6 @@ void *sim_alloc(size_t bytes)
     return p;
 }
 
-/* What cannot fail but for lack of memory. */
 void sim_must(int r, const struct error *err)
 {
     if (r == 0)
@@ -47,42 +53,32 @@ void sim_must(int r, const struct error *err)
     abort();
 }
 
-/* --- Words --- */
+/* --- Trace and failures --- */
 
-/* Writes a number with at least so many digits, and the character that follows it; returns the end. */
-static char *put_number(char *to, uint64_t n, unsigned digits, char then)
+/* Writes a number with at least so many digits, then a character; returns the end. */
+static char *append_number(char *to, uint64_t n, unsigned digits, char then)
 {
-    char text[20];
-    unsigned count = 0;
-
-    do
-        text[count++] = (char)('0' + n % 10);
-    while ((n /= 10) > 0 || count < digits);
-    while (count > 0)
-        *to++ = text[--count];
+    to += trace_put_number(to, n, digits);
     *to = then;
     return to + 1;
 }
 
-/* Every step has lines, and every line is digested: the numbers are written without printf(), which takes
- * three times as long. */
 static void __attribute__((format(printf, 3, 0)))
 add_line(struct sim *s, bool is_quiet, const char *fmt, va_list args)
 {
     char line[2 * TRACE_LINE_BYTES], *at = line;
-    size_t room, len;
+    size_t len;
 
     if (s->is_muted)
         return;
-    at = put_number(at, s->step, 1, ' ');
-    at = put_number(at, s->now_ns / NS_PER_S, 1, '.');
-    at = put_number(at, s->now_ns % NS_PER_S / NS_PER_US, 6, ' ');
-    room = sizeof line - (size_t)(at - line);
-    len = (size_t)vsnprintf(at, room, fmt, args);
-    len = (size_t)(at - line) + (len < room ? len : room - 1);
-    s->trace.kept->is_healed = s->is_healed;
-    s->trace.kept->step = s->step;
-    s->trace.kept->at_ns = s->now_ns;
+    at = append_number(at, s->step, 1, ' ');
+    at = append_number(at, s->now_ns / NS_PER_S, 1, '.');
+    at = append_number(at, s->now_ns % NS_PER_S / NS_PER_US, 6, ' ');
+    len = (size_t)(at - line);
+    len += trace_format(at, sizeof line - len, fmt, args);
+    s->trace.tail->is_healed = s->is_healed;
+    s->trace.tail->step = s->step;
+    s->trace.tail->at_ns = s->now_ns;
     trace_add(&s->trace, (struct str){ line, len }, is_quiet);
 }
 
@@ -125,18 +121,18 @@ bool sim_may_fault(const struct sim *s, enum sim_fault f)
     return !s->is_healed && !s->is_muted && (s->options.faults & (1U << f));
 }
 
-static bool is_left_out(const struct numbers *without, uint32_t number)
+static bool is_omitted(const struct numbers *without, uint32_t number)
 {
     return without && numbers_has(without, number);
 }
 
 bool sim_has_fault(struct sim *s, struct rng *r, enum sim_fault f, unsigned percent)
 {
-    /* The dice are thrown either way: leaving out a fault shifts nothing but what it did. */
+    /* Drawn in any case: omitting a fault does not shift the random numbers. */
     bool is_drawn = rng_chance(r, percent);
-    struct run_counts *c = &s->trace.kept->counts;
+    struct run_counts *c = &s->trace.tail->counts;
 
-    if (!is_drawn || !sim_may_fault(s, f) || is_left_out(s->options.without_faults, ++c->faults_numbered))
+    if (!is_drawn || !sim_may_fault(s, f) || is_omitted(s->options.without_faults, ++c->faults_numbered))
         return false;
     s->faults_made++;
     c->made_of[f]++;
@@ -169,7 +165,7 @@ static void server_start(struct sim *s)
     sim_trace(s, "server starts");
 }
 
-/* What it has taken in it carries out, but nobody hears of it. */
+/* The server processes the requests that it has received; their senders get no answer. */
 static void server_stop(struct sim *s)
 {
     struct sim_server *v = &s->server;
@@ -254,8 +250,8 @@ static void process_kill(struct sim_process *p)
     p->has_work = false;
 }
 
-static struct sim_process *spawn(struct sim *s, struct machine *m, const struct sim_program *program,
-                                 void *ctx)
+static struct sim_process *process_spawn(struct sim *s, struct machine *m, const struct sim_program *program,
+                                         void *ctx)
 {
     struct sim_process *p = &s->processes[s->processes_count++];
 
@@ -269,12 +265,12 @@ static struct sim_process *spawn(struct sim *s, struct machine *m, const struct 
 
 struct sim_process *sim_spawn(struct sim *s, const struct sim_program *program, void *ctx)
 {
-    return spawn(s, NULL, program, ctx);
+    return process_spawn(s, NULL, program, ctx);
 }
 
 struct sim_process *sim_spawn_on(struct machine *m, const struct sim_program *program, void *ctx)
 {
-    return spawn(m->sim, m, program, ctx);
+    return process_spawn(m->sim, m, program, ctx);
 }
 
 void sim_halt(struct sim_process *p, uint64_t starts_ns)
@@ -294,58 +290,58 @@ void sim_reboot(struct machine *m, uint64_t starts_ns)
 
 /* --- Time --- */
 
-static void earlier(uint64_t at_ns, uint64_t now_ns, uint64_t *next_ns)
+static void take_earlier_ns(uint64_t at_ns, uint64_t now_ns, uint64_t *next_ns)
 {
     if (at_ns > now_ns && at_ns < *next_ns)
         *next_ns = at_ns;
 }
 
-static uint64_t next_moment(const struct sim *s)
+static uint64_t find_next_moment_ns(const struct sim *s)
 {
     uint64_t next = UINT64_MAX, at;
 
     if (s->server.api && loop_next_timer_ns(s->server.loop, &at))
-        earlier(at, s->now_ns, &next);
+        take_earlier_ns(at, s->now_ns, &next);
     for (unsigned i = 0; i < s->processes_count; i++) {
         const struct sim_process *p = &s->processes[i];
 
         if (sim_process_is_live(p) && loop_next_timer_ns(p->loop, &at))
-            earlier(at, s->now_ns, &next);
-        earlier(p->resumes_ns, s->now_ns, &next);
-        earlier(p->starts_ns, s->now_ns, &next);
-        earlier(p->rejoins_ns, s->now_ns, &next);
+            take_earlier_ns(at, s->now_ns, &next);
+        take_earlier_ns(p->resumes_ns, s->now_ns, &next);
+        take_earlier_ns(p->starts_ns, s->now_ns, &next);
+        take_earlier_ns(p->rejoins_ns, s->now_ns, &next);
     }
-    earlier(s->server.starts_ns, s->now_ns, &next);
-    earlier(network_next_ns(&s->network), s->now_ns, &next);
-    earlier(host_next_ns(&s->host), s->now_ns, &next);
-    earlier(workers_next_ns(s), s->now_ns, &next);
-    earlier(children_next_ns(s), s->now_ns, &next);
-    earlier(calls_next_ns(s), s->now_ns, &next);
+    take_earlier_ns(s->server.starts_ns, s->now_ns, &next);
+    take_earlier_ns(network_next_ns(&s->network), s->now_ns, &next);
+    take_earlier_ns(host_next_ns(&s->host), s->now_ns, &next);
+    take_earlier_ns(workers_next_ns(s), s->now_ns, &next);
+    take_earlier_ns(children_next_ns(s), s->now_ns, &next);
+    take_earlier_ns(calls_next_ns(s), s->now_ns, &next);
     if (!s->is_healed)
-        earlier(s->works_ns, s->now_ns, &next);
+        take_earlier_ns(s->next_action_ns, s->now_ns, &next);
     return next;
 }
 
-/* Somebody's turn when time has passed: everybody's, or theirs whose timers are due. */
-static bool is_woken(const struct sim *s, const struct loop *l)
+/* Whether a loop gets a turn after time has advanced: always, or only with a due timer. */
+static bool gets_turn_after_advance(const struct sim *s, const struct loop *l)
 {
     uint64_t at;
 
-    return !s->options.scenario->is_sparing || (loop_next_timer_ns(l, &at) && at <= s->now_ns);
+    return !s->options.scenario->wakes_due_only || (loop_next_timer_ns(l, &at) && at <= s->now_ns);
 }
 
-static void leap(struct sim *s, uint64_t to_ns)
+static void advance_time(struct sim *s, uint64_t to_ns)
 {
     uint64_t by = to_ns - s->now_ns;
 
     s->now_ns = to_ns;
     manual_clock_advance(&s->server.clock, by);
-    s->server.has_work = s->server.has_work || is_woken(s, s->server.loop);
+    s->server.has_work = s->server.has_work || gets_turn_after_advance(s, s->server.loop);
     for (unsigned i = 0; i < s->processes_count; i++) {
         struct sim_process *p = &s->processes[i];
 
         manual_clock_advance(&p->clock, by);
-        p->has_work = p->has_work || (p->state && is_woken(s, p->loop));
+        p->has_work = p->has_work || (p->state && gets_turn_after_advance(s, p->loop));
         if (!p->state && p->starts_ns <= s->now_ns)
             process_start(p);
     }
@@ -355,8 +351,8 @@ static void leap(struct sim *s, uint64_t to_ns)
 
 /* --- Large faults --- */
 
-/* A machine has one wall clock for all of its processes. */
-static void fault_clock(struct sim *s, const struct sim_process *p)
+/* All processes of a machine have the same wall clock. */
+static void inject_clock_jump(struct sim *s, const struct sim_process *p)
 {
     int64_t by = (int64_t)rng_below(&s->faults, 7200) - 3600;
 
@@ -370,25 +366,25 @@ static void fault_clock(struct sim *s, const struct sim_process *p)
               by);
 }
 
-static void make_faults(struct sim *s)
+static void inject_large_faults(struct sim *s)
 {
     struct sim_process *p;
 
-    if (s->calm && rng_below(&s->faults, s->calm) > 0)
+    if (s->large_fault_divisor && rng_below(&s->faults, s->large_fault_divisor) > 0)
         return;
     p = s->processes_count ? &s->processes[rng_below(&s->faults, s->processes_count)] : NULL;
-    /* One throw a step; each fault comes about once in so many hundred. */
+    /* Drawn once per step: each fault happens once in a few hundred steps. */
     if (p && rng_below(&s->faults, 4) == 0) {
         if (sim_has_fault(s, &s->faults, FAULT_CRASH, 1) && p->state)
             sim_halt(p, s->now_ns + 1 + rng_below(&s->faults, 20 * NS_PER_S));
         if (sim_has_fault(s, &s->faults, FAULT_PAUSE, 1) && p->state) {
             p->resumes_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
-            sim_trace(s, "%s stands still", p->program->name);
+            sim_trace(s, "%s is suspended", p->program->name);
         }
         if (sim_has_fault(s, &s->faults, FAULT_PARTITION, 1))
             p->rejoins_ns = s->now_ns + rng_below(&s->faults, 60 * NS_PER_S);
         if (sim_has_fault(s, &s->faults, FAULT_CLOCK, 1))
-            fault_clock(s, p);
+            inject_clock_jump(s, p);
         if (rng_below(&s->faults, 4) == 0 && sim_has_fault(s, &s->faults, FAULT_RESTART, 1) &&
             s->server.api) {
             server_stop(s);
@@ -403,8 +399,8 @@ static void make_faults(struct sim *s)
                    s->now_ns + 1 + rng_below(&s->faults, 120 * NS_PER_S));
 }
 
-/* The bad day is over: everybody runs, everything arrives. */
-static void heal(struct sim *s)
+/* Ends the fault phase: starts everything that is down, and ends pauses and partitions. */
+static void begin_recovery(struct sim *s)
 {
     sim_trace(s, "healed");
     s->is_healed = true;
@@ -421,12 +417,12 @@ static void heal(struct sim *s)
 
 /* --- Steps --- */
 
-/* Who could run: the server, the processes, what is to be delivered, whoever changes things. */
-struct turns {
+/* How many deliveries of each part are due. */
+struct turn_counts {
     size_t network, host, workers, children, calls;
 };
 
-static size_t runnable(struct sim *s, struct turns *ret)
+static size_t count_runnable(struct sim *s, struct turn_counts *ret)
 {
     size_t count = s->server.has_work && s->server.api;
 
@@ -456,24 +452,24 @@ static void run_loop(struct sim *s, size_t which)
             return;
         }
     }
-    assert(!"somebody can run");
+    assert(!"a loop can run");
 }
 
-static void work(struct sim *s)
+static void run_workload(struct sim *s)
 {
     const struct sim_scenario *c = s->options.scenario;
-    struct run_counts *counts = &s->trace.kept->counts;
+    struct run_counts *counts = &s->trace.tail->counts;
 
-    s->works_ns = s->now_ns + rng_below(&s->work, 3 * NS_PER_S);
-    s->is_muted = is_left_out(s->options.without_acts, ++counts->acts_numbered);
-    counts->acts_done += !s->is_muted;
-    sim_trace_quietly(s, "act %" PRIu32, counts->acts_numbered);
+    s->next_action_ns = s->now_ns + rng_below(&s->work, 3 * NS_PER_S);
+    s->is_muted = is_omitted(s->options.without_actions, ++counts->actions_numbered);
+    counts->actions_done += !s->is_muted;
+    sim_trace_quietly(s, "action %" PRIu32, counts->actions_numbered);
     if (c->work)
         c->work(s->scenario);
     s->is_muted = false;
 }
 
-/* Somebody who is always ready, and never done: a key that comes again and again without a delay. */
+/* Fails the run on a busy loop, for example a key that is requeued without delay. */
 static void count_step(struct sim *s)
 {
     uint32_t max =
@@ -484,11 +480,11 @@ static void count_step(struct sim *s)
         s->second_ns = s->now_ns;
         s->second_steps = 0;
     }
-    if (++s->second_steps > max && !s->options.scenario->may_fight)
-        sim_fail(s, "does not come to rest: %u steps in a second", max);
+    if (++s->second_steps > max && !s->options.scenario->may_livelock)
+        sim_fail(s, "busy loop: %u steps in one second", max);
 }
 
-static void take_turn(struct sim *s, const struct turns *turns, size_t which)
+static void run_turn(struct sim *s, const struct turn_counts *turns, size_t which)
 {
     if (which < turns->network) {
         network_deliver(&s->network, which);
@@ -516,35 +512,35 @@ static void take_turn(struct sim *s, const struct turns *turns, size_t which)
         run_loop(s, which - turns->calls);
 }
 
-/* False when there is nothing left to do before limit_ns. */
-static bool step(struct sim *s, uint64_t limit_ns)
+/* False if nothing is due before limit_ns. */
+static bool run_step(struct sim *s, uint64_t limit_ns)
 {
-    struct turns turns;
+    struct turn_counts turns;
     size_t count, which;
     uint64_t next;
 
     count_step(s);
     if (!s->is_healed)
-        make_faults(s);
-    if (!s->is_healed && s->works_ns <= s->now_ns) {
-        work(s);
+        inject_large_faults(s);
+    if (!s->is_healed && s->next_action_ns <= s->now_ns) {
+        run_workload(s);
         return true;
     }
-    count = runnable(s, &turns);
+    count = count_runnable(s, &turns);
     if (count == 0) {
-        next = next_moment(s);
+        next = find_next_moment_ns(s);
         if (next > limit_ns)
             return false;
-        leap(s, next);
+        advance_time(s, next);
         return true;
     }
     which = rng_below(&s->schedule, count);
-    take_turn(s, &turns, which);
+    run_turn(s, &turns, which);
     return true;
 }
 
-/* Whoever runs a program starts it again when it ends. */
-static void reap(struct sim *s)
+/* A program that exits is restarted after a second, as a service manager would do it. */
+static void restart_exited(struct sim *s)
 {
     for (unsigned i = 0; i < s->processes_count; i++) {
         struct sim_process *p = &s->processes[i];
@@ -557,13 +553,15 @@ static void reap(struct sim *s)
     }
 }
 
-/* What is in memory fits together: in the processes that have run since the last time, and now and then in
- * the server. */
+/* Checks the memory of processes that have run since the last check; if thorough, of all, and the store. */
 static void check_memory(struct sim *s)
 {
     bool is_thorough = s->step % SIM_THOROUGH_STEPS == 0;
     const char *wrong = is_thorough ? store_check_image(s->server.store) : NULL;
 
+    static_assert(SIM_THOROUGH_STEPS % SIM_MEMORY_STEPS == 0, "what costs much is a part of it");
+    if (s->step % SIM_MEMORY_STEPS != 0)
+        return;
     if (wrong)
         sim_fail(s, "in the memory of the store: %s", wrong);
     for (unsigned i = 0; i < s->processes_count; i++) {
@@ -578,42 +576,51 @@ static void check_memory(struct sim *s)
     }
 }
 
-static void check(struct sim *s)
+bool sim_has_changed(const struct sim *s, struct sim_mark *m)
 {
-    reap(s);
+    struct sim_mark now = { store_revision(s->server.store), tree_changes() };
+    bool is_new = now.revision != m->revision || now.changes != m->changes;
+
+    *m = now;
+    return is_new;
+}
+
+static void run_checks(struct sim *s)
+{
+    restart_exited(s);
     check_memory(s);
     if (s->options.scenario->check)
         s->options.scenario->check(s->scenario);
 }
 
-/* It has failed, or takes longer than anybody wants to read. */
+/* The run has failed, or its trace is longer than asked for. */
 static bool is_over(const struct sim *s)
 {
-    return s->has_failed || (s->options.lines_max && s->trace.kept->count > s->options.lines_max);
+    return s->has_failed || (s->options.lines_max && s->trace.tail->count > s->options.lines_max);
 }
 
 static bool is_settled(struct sim *s, struct error *err)
 {
     if (host_pending(&s->host) || workers_pending(s))
-        return error_set(err, ERR_BUSY, "host operations go on") == 0;
+        return error_set(err, ERR_BUSY, "host operations are in progress") == 0;
     return s->options.scenario->settled(s->scenario, err) == 0;
 }
 
-/* Runs until nothing moves before that moment. */
+/* Runs until nothing is due before that moment. */
 static void run_until(struct sim *s, uint64_t until_ns)
 {
-    while (!is_over(s) && step(s, until_ns))
-        check(s);
+    while (!is_over(s) && run_step(s, until_ns))
+        run_checks(s);
     if (s->now_ns < until_ns)
-        leap(s, until_ns);
+        advance_time(s, until_ns);
 }
 
-static void good_day(struct sim *s)
+static void run_recovery_phase(struct sim *s)
 {
     uint64_t limit_ns = s->now_ns + SETTLE_NS;
     struct error err;
 
-    heal(s);
+    begin_recovery(s);
     do {
         run_until(s, s->now_ns + 10 * NS_PER_S);
     } while (!is_over(s) && !is_settled(s, &err) && s->now_ns < limit_ns);
@@ -621,18 +628,18 @@ static void good_day(struct sim *s)
         return;
     if (!is_settled(s, &err)) {
         sim_fail(s, "not settled %" PRIu64 " s after the healing: %s", SETTLE_NS / NS_PER_S, err.msg);
-        (void)snprintf(s->rule, sizeof s->rule, "not settled"); /* whatever is missing */
+        (void)snprintf(s->rule, sizeof s->rule, "not settled"); /* one rule, whatever is missing */
         return;
     }
     sim_trace(s, "settled");
     run_until(s, s->now_ns + QUIET_NS);
-    if (!is_over(s) && !is_settled(s, &err)) /* a sweep may have begun at this very moment */
+    if (!is_over(s) && !is_settled(s, &err)) /* a periodic sync may have just begun */
         run_until(s, s->now_ns + 10 * NS_PER_S);
     if (!is_over(s) && !is_settled(s, &err))
         sim_fail(s, "was settled and is not any more: %s", err.msg);
 }
 
-/* --- Requests of people --- */
+/* --- Requests of the workload --- */
 
 struct sim_call {
     struct client_attempt attempt;
@@ -645,8 +652,7 @@ static void on_call_end(struct client_attempt *a, const struct client_answer *an
 {
     struct sim_call *c = CONTAINER_OF(a, struct sim_call, attempt);
 
-    sim_trace(c->sim, "somebody's request: %d %s", answer->http_status,
-              answer->r < 0 ? answer->error.msg : "");
+    sim_trace(c->sim, "workload request: %d %s", answer->http_status, answer->r < 0 ? answer->error.msg : "");
     arena_done(&c->arena);
     free(c);
 }
@@ -678,10 +684,10 @@ void sim_request(struct sim *s, const struct client_request *q)
 
 /* --- A run --- */
 
-/* What programs log stands in a trace that is printed, and is no part of its digest. */
+/* Log lines of programs are printed with the trace, but are not part of the digest. */
 static void print_log(void *ctx, const char *line, size_t len)
 {
-    const struct sim_process *p = sim_process_here();
+    const struct sim_process *p = sim_process_current();
     char text[LOG_LINE_BYTES_MAX + 64];
 
     (void)ctx;
@@ -695,7 +701,7 @@ static void sim_init(struct sim *s, const struct sim_options *o)
     struct rng root;
 
     *s = (struct sim){ .options = *o, .now_ns = START_NS };
-    trace_init(&s->trace, o->is_traced, o->kept);
+    trace_init(&s->trace, o->is_traced, o->tail);
     rng_init(&root, o->seed);
     rng_fork(&root, "schedule", &s->schedule);
     rng_fork(&root, "faults", &s->faults);
@@ -704,11 +710,11 @@ static void sim_init(struct sim *s, const struct sim_options *o)
     host_init(&s->host, s);
     server_init(s);
     while (loop_poll(s->server.loop))
-        ; /* the first namespaces are made */
+        ; /* creates the first namespaces */
     s->scenario = o->scenario->begin(s);
 }
 
-static void report(const struct sim *s, struct sim_report *ret)
+static void fill_report(const struct sim *s, struct sim_report *ret)
 {
     struct buf text = BUF_INIT((size_t)(TRACE_LINES + 1) * TRACE_LINE_BYTES);
 
@@ -717,14 +723,14 @@ static void report(const struct sim *s, struct sim_report *ret)
                                 .at_ns = s->now_ns,
                                 .digest = s->trace.digest,
                                 .faults_made = s->faults_made,
-                                .counts = s->trace.kept->counts,
+                                .counts = s->trace.tail->counts,
                                 .is_healed = s->is_healed,
-                                .lines = s->trace.kept->count };
+                                .lines = s->trace.tail->count };
     if (!s->has_failed)
         return;
     (void)snprintf(ret->message, sizeof ret->message, "%s", s->failure.msg);
     (void)snprintf(ret->rule, sizeof ret->rule, "%s", s->rule);
-    trace_write(s->trace.kept, &text);
+    trace_write(s->trace.tail, &text);
     ret->trace = buf_take(&text);
 }
 
@@ -734,17 +740,17 @@ void sim_run(const struct sim_options *o, struct sim_report *ret)
     const struct logger logger = { .level = LOG_LEVEL_INFO,
                                    .clock = &s->server.clock.clock,
                                    .sink = print_log };
-    unsigned days;
+    unsigned factor;
 
     if (o->is_traced)
         log_install(&logger);
     sim_init(s, o);
-    days = o->scenario->days ? o->scenario->days : 1;
-    while (s->step < (uint64_t)o->steps * days && !is_over(s) && step(s, UINT64_MAX))
-        check(s);
-    if (!is_over(s) && !o->is_half)
-        good_day(s);
-    report(s, ret);
+    factor = o->scenario->steps_factor ? o->scenario->steps_factor : 1;
+    while (s->step < (uint64_t)o->steps * factor && !is_over(s) && run_step(s, UINT64_MAX))
+        run_checks(s);
+    if (!is_over(s) && !o->skips_recovery)
+        run_recovery_phase(s);
+    fill_report(s, ret);
     s->is_muted = true; /* the trace is complete */
     for (unsigned i = 0; i < s->processes_count; i++)
         process_kill(&s->processes[i]);

@@ -1,4 +1,4 @@
-/* A simulated world, as its parts and scenarios see it. */
+/* A simulated world: what its parts and the scenarios use. */
 #ifndef BERTH_SIM_SIM_WORLD_H
 #define BERTH_SIM_SIM_WORLD_H
 
@@ -19,25 +19,28 @@
 
 #define SIM_PROCESSES_MAX 16
 #define SIM_MACHINES_MAX 8
-/* So that watches that fell behind find out that it is too late. */
+/* Small, so that watches which fall behind get an "expired" error. */
 #define SIM_HISTORY_COUNT 60
 
-/* How often what costs much is looked at: the whole store, large indexes. */
-#define SIM_THOROUGH_STEPS 64
+/* How often the memory of processes that have run is checked, and how often expensive checks run, of the
+ * whole store and of large indexes. Corrupt memory stays corrupt as a rule: it is found some steps later. */
+#define SIM_MEMORY_STEPS 4
+#define SIM_THOROUGH_STEPS 256
 
 struct machine;
 struct sim_pool;
 struct sim_process;
 
-/* A program, as it runs in a process of its own. */
+/* A program that runs in a simulated process. */
 struct sim_program {
     const char *name;
-    /* A fresh start: whatever it had in memory before is gone. */
+    /* Starts with empty memory and returns the state of the program. */
     void *(*start)(struct sim_process *p, void *ctx);
-    /* It is killed: frees what it had, and does nothing else. */
+    /* The process is killed: only frees the state. */
     void (*kill)(void *state);
-    /* After each step in which its code ran: NULL when what it has in memory fits together, else what does
-     * not. thorough: every SIM_THOROUGH_STEPS steps, for what costs more. NULL: nothing is looked at. */
+    /* Checks the memory of the program once in SIM_MEMORY_STEPS steps, if its code ran in one of them: NULL,
+     * or the inconsistency. is_thorough is set once in SIM_THOROUGH_STEPS steps, for expensive checks. May be
+     * NULL. */
     const char *(*check)(const void *state, bool is_thorough);
 };
 
@@ -50,17 +53,17 @@ struct sim_process {
     struct loop *loop;
     struct sim_link *link;
     struct client *client;
-    struct machine *machine;      /* where it runs; NULL: nowhere in particular */
-    TAILQ_HEAD(, sim_pool) pools; /* its workers */
-    bool is_dying;                /* it is being killed: its calls have no effect */
+    struct machine *machine;      /* where it runs; NULL: on none */
+    TAILQ_HEAD(, sim_pool) pools; /* of its workers */
+    bool is_dying;                /* it is being killed: its system calls have no effect */
     uint64_t seed;                /* of this start */
     unsigned starts;              /* so far */
-    bool has_work;                /* its loop wants a turn */
-    bool has_run;                 /* its code, since its memory was last looked at */
-    bool has_exited;              /* it wants to end, and is started again as after a crash */
-    uint64_t resumes_ns;          /* paused until then; 0: it runs */
-    uint64_t starts_ns;           /* dead until then */
-    uint64_t rejoins_ns;          /* cut off from the server until then */
+    bool has_work;                /* its loop needs a turn */
+    bool has_run;                 /* its code has run since the last check of its memory */
+    bool has_exited;              /* it exits after this step, and is restarted like after a crash */
+    uint64_t resumes_ns;          /* suspended until then; 0: not suspended */
+    uint64_t starts_ns;           /* not running until then */
+    uint64_t rejoins_ns;          /* partitioned from the server until then */
 };
 
 struct sim_server {
@@ -85,14 +88,14 @@ struct sim {
     bool is_healed;
     uint32_t step;
     unsigned faults_made;
-    bool is_muted; /* the act that is gone through is left out: no requests, no lines in the trace */
+    bool is_muted; /* the current action is omitted: no requests, no lines in the trace */
     uint64_t now_ns;
-    uint64_t second_ns;    /* when this second began, … */
-    uint32_t second_steps; /* … and the steps in it */
-    struct rng schedule;   /* who is next */
-    struct rng faults;     /* what goes wrong on a larger scale */
-    unsigned calm;         /* only one in so many of those happens; 0: all. Set by the scenario */
-    struct rng work;       /* what people do */
+    uint64_t second_ns;           /* when the current second began */
+    uint32_t second_steps;        /* steps in the current second */
+    struct rng schedule;          /* who runs next */
+    struct rng faults;            /* large faults: of processes, machines and the server */
+    unsigned large_fault_divisor; /* of large faults one in so many happens; 0: all. Set by the scenario */
+    struct rng work;              /* the workload */
     struct sim_server server;
     struct sim_process processes[SIM_PROCESSES_MAX];
     unsigned processes_count;
@@ -100,43 +103,51 @@ struct sim {
     struct sim_host host;
     struct machine *machines[SIM_MACHINES_MAX];
     unsigned machines_count;
-    void *scenario;    /* its state */
-    uint64_t works_ns; /* when somebody changes something next */
+    void *scenario;          /* the state that begin() returned */
+    uint64_t next_action_ns; /* when the workload acts next */
 };
 
 /* --- For scenarios --- */
 
-/* Something that must never be. The first one counts. The format is the invariant's identity, and so is the
- * text behind ": " where it ends with ": %s". */
+/* Reports a violated invariant. The first one fails the run. The format identifies the invariant, together
+ * with the text after ": " if the format ends with ": %s" (rule.h). */
 void sim_fail(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A line in the trace. */
+/* Adds a line to the trace. */
 void sim_trace(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* One that reports of failures are without: what goes on all the time. */
+/* Adds a quiet line, for frequent events: reports of failures omit it. */
 void sim_trace_quietly(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct sim_process *sim_spawn(struct sim *s, const struct sim_program *program, void *ctx);
-/* The same on a machine, which is its kernel; NULL: none. */
+/* The same on a machine, whose simulated kernel serves the system calls. */
 struct sim_process *sim_spawn_on(struct machine *m, const struct sim_program *program, void *ctx);
-/* It is killed, and starts again at that moment, or when the world heals. */
+/* Kills the process. It is restarted at that moment, or when the world heals. */
 void sim_halt(struct sim_process *p, uint64_t starts_ns);
-/* The machine loses its power: whatever ran there is killed, and starts again at that moment. */
+/* Cuts the power of the machine: kills its processes, which are restarted at that moment. */
 void sim_reboot(struct machine *m, uint64_t starts_ns);
-/* True while it runs and has not been told to stand still. */
+/* True while the process runs and is not suspended. */
 bool sim_process_is_live(const struct sim_process *p);
 
-/* A request of somebody who has a good connection; the answer is traced and forgotten. Nothing in an act that
- * is left out, as while the server is down. */
+/* The state of objects in the server's store, and of files and mounts of machines, at the last check. */
+struct sim_mark {
+    int64_t revision;
+    uint64_t changes;
+};
+/* True if something was written since the last call with this mark, and at the first call. */
+bool sim_has_changed(const struct sim *s, struct sim_mark *m);
+
+/* Sends a request of the workload, over a reliable connection; the answer is only traced. Does nothing in an
+ * omitted action, and while the server is down. */
 void sim_request(struct sim *s, const struct client_request *q);
 
-/* May this fault happen now: allowed, not healed, not left out, and the dice say so, `percent` of 100 times.
- */
+/* Draws whether this fault happens now, with a probability of `percent`. False if sim_may_fault() is, or if
+ * the fault is omitted by its number. */
 bool sim_has_fault(struct sim *s, struct rng *r, enum sim_fault f, unsigned percent);
-/* Its bit is set, the world is not healed, and no act is left out now. */
+/* True if the fault is enabled, the world is not healed, and the current action is not omitted. */
 bool sim_may_fault(const struct sim *s, enum sim_fault f);
 
-/* 0, or the end of the process: what cannot fail but for lack of memory. */
+/* Aborts if r is not 0. For calls that fail only without memory. */
 void sim_must(int r, const struct error *err);
-/* Memory, or the end of the process: a simulation that lacks it proves nothing. */
+/* Returns zeroed memory, or aborts: a simulation without memory proves nothing. */
 void *sim_alloc(size_t bytes);
 
 #endif

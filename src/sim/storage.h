@@ -1,8 +1,8 @@
-/* The storage of a simulated site: volumes, the disks that they are, and which nodes have them attached.
+/* The storage backend of a scenario: volumes, their disks, and the nodes that have them attached.
  *
- * This is the truth behind attachers and drivers. What it must never see is a volume that is taken from a
- * node that has it mounted, or is being asked to mount it, unless somebody was entitled to do so by force: it
- * says so itself. An exclusive volume is refused to a second node. */
+ * This is the true state behind attachers and drivers. Detaching a volume from a node that has it mounted, or
+ * whose driver was asked to mount it, fails the run, unless the scenario allows it by force. An exclusive
+ * volume cannot be attached to a second node. */
 #ifndef BERTH_SIM_STORAGE_H
 #define BERTH_SIM_STORAGE_H
 
@@ -13,45 +13,44 @@
 #define STORAGE_VOLUMES_MAX ATTACH_VOLUMES_MAX
 
 struct storage_volume {
-    struct sim_disk disk; /* named "d0", "d1", …, as the volume */
+    struct sim_disk disk; /* has the name of the volume: "d0", "d1", … */
     bool is_exclusive;
-    bool is_block;                     /* pods get the disk itself */
-    uint64_t fs_bytes;                 /* what of the disk its file system has: a node lets it grow */
-    bool is_barred[STORAGE_NODES_MAX]; /* a node was told that it must not grow while it is in use there */
+    bool is_block;                            /* a raw block volume: pods get the disk itself */
+    uint64_t fs_bytes;                        /* size of its file system, which a node expands */
+    bool is_expand_barred[STORAGE_NODES_MAX]; /* the driver has refused to expand it while in use there */
     bool is_attached[STORAGE_NODES_MAX];
-    bool is_told[STORAGE_NODES_MAX];     /* the node heard of it since; for whoever looks after that */
-    bool is_forced[STORAGE_NODES_MAX];   /* it may be taken away although it is mounted; until it is attached
-                                            again. Set by the scenario */
-    unsigned serials[STORAGE_NODES_MAX]; /* of the newest operation */
+    bool is_reported[STORAGE_NODES_MAX]; /* the Node has listed it as attached; set by node_drivers.c */
+    /* May be detached while it is mounted, until it is attached again. Set by the scenario. */
+    bool is_forced[STORAGE_NODES_MAX];
+    unsigned serials[STORAGE_NODES_MAX]; /* of the newest host operation */
 };
 
 struct sim_storage {
     struct sim *sim;
-    char prefix; /* of its volumes' names */
+    char prefix; /* of the names of its volumes */
     struct machine *machines[STORAGE_NODES_MAX];
     unsigned nodes;
     struct storage_volume volumes[STORAGE_VOLUMES_MAX];
     unsigned count;
     unsigned serials;
-    struct attach_driver_options attacher; /* of the program that serves it */
+    struct attach_driver_options attacher; /* of the attacher */
 };
 
-/* The last volume is for many nodes, the others for one at a time. */
-void storage_init(struct sim_storage *x, struct sim *s, char prefix, unsigned volumes);
-void storage_done(struct sim_storage *x);
-/* Gives the node's number. */
-unsigned storage_add_node(struct sim_storage *x, struct machine *m);
+/* The last volume is shared; the others are exclusive. */
+void storage_init(struct sim_storage *storage, struct sim *s, char prefix, unsigned volumes);
+void storage_done(struct sim_storage *storage);
+/* Returns the number of the node. */
+unsigned storage_add_node(struct sim_storage *storage, struct machine *m);
 
 /* NULL: there is no such volume. */
-struct storage_volume *storage_find(struct sim_storage *x, const char *name);
-/* False: refused. One that is attached is. */
-bool storage_attach(struct sim_storage *x, unsigned node, struct storage_volume *v);
-void storage_detach(struct sim_storage *x, unsigned node, struct storage_volume *v);
-/* Every node has every volume from now on, without asking. */
-void storage_attach_all(struct sim_storage *x);
+struct storage_volume *storage_find(struct sim_storage *storage, const char *name);
+/* False: refused, because another node has it. True if it is attached already. */
+bool storage_attach(struct sim_storage *storage, unsigned node, struct storage_volume *v);
+void storage_detach(struct sim_storage *storage, unsigned node, struct storage_volume *v);
+/* Attaches every volume to every node, for drivers without attach. */
+void storage_attach_all(struct sim_storage *storage);
 
-/* An external attacher for VolumeAttachments of the storage: the host's operations are its own from here on.
- */
-struct sim_process *storage_spawn_attacher(struct sim_storage *x, const char *finalizer);
+/* Starts an external attacher for the storage. It uses the callbacks of the host (host.h). */
+struct sim_process *storage_spawn_attacher(struct sim_storage *storage, const char *finalizer);
 
 #endif

@@ -1,3 +1,12 @@
+/* Workers as fibers, and the current process.
+ *
+ * A worker is new, stopped or finished. A step starts it or continues it until it stops again; a finished
+ * worker is reported on the loop of its process in a later step. The fault of a system call is drawn when the
+ * worker makes it. Calls of loops are never delayed and never fail.
+ *
+ * Invariant: the current process (process_here) and the current kernel (sys_enter()) are always set together.
+ *
+ * Cost: workers_due(), workers_deliver() and workers_next_ns() visit all workers. */
 #include "sim/worker.h"
 
 #include <assert.h>
@@ -9,7 +18,7 @@
 #include "io/fiber.h"
 #include "sim/sim_world.h"
 
-/* A function that goes on for ever although all its calls fail would never let its process die. */
+/* A function that does not end although all its system calls fail would block the kill of its process. */
 #define DYING_CALLS_MAX 100000
 #define LONG_NS (5 * NS_PER_S)
 
@@ -25,11 +34,11 @@ struct sim_worker {
     uint64_t wakes_ns;
     unsigned dying_calls;
     bool has_failed;
-    struct fiber *fiber;         /* NULL: it has not begun, or has finished */
-    struct sim_process *process; /* whose code it runs, while it has stopped */
+    struct fiber *fiber;         /* NULL: not started, or finished */
+    struct sim_process *process; /* the current process of the worker, while it is stopped */
 };
 
-/* Of one process. */
+/* A pool of one process. */
 struct sim_pool {
     TAILQ_ENTRY(sim_pool) link;
     struct pool_runner runner;
@@ -38,9 +47,9 @@ struct sim_pool {
 };
 
 static struct sim_process *process_here;
-static struct sim_worker *this_worker; /* NULL: the loop's code runs */
+static struct sim_worker *this_worker; /* NULL: a loop runs */
 
-struct sim_process *sim_process_here(void)
+struct sim_process *sim_process_current(void)
 {
     return process_here;
 }
@@ -71,7 +80,7 @@ struct sim_process *sim_process_enter(struct sim_process *p)
     return before;
 }
 
-/* --- Stopping and going on --- */
+/* --- Stop and continue --- */
 
 static void worker_main(void *arg)
 {
@@ -82,7 +91,8 @@ static void worker_main(void *arg)
     w->state = WORKER_FINISHED;
 }
 
-/* Until it stops or has finished. Whoever ran is back afterwards. What it reaches is not counted. */
+/* Runs the worker until it stops or finishes, then restores the current process. States that it reaches are
+ * not counted. */
 static void worker_run(struct sim_worker *w)
 {
     struct sim_worker *worker_before = this_worker;
@@ -93,7 +103,7 @@ static void worker_run(struct sim_worker *w)
         w->state = WORKER_STOPPED;
         w->fiber = fiber_new(worker_main, w);
         if (!w->fiber)
-            abort(); /* a simulation that lacks memory proves nothing */
+            abort(); /* a simulation without memory proves nothing */
     }
     this_worker = w;
     reach_here = NULL;
@@ -123,8 +133,8 @@ void worker_wake(struct sim_worker *w)
     w->wakes_ns = w->pool->process->sim->now_ns;
 }
 
-/* Kept out of every signature of the kernel: what each call may meet. */
-static int meet_fault(struct machine *m, const char *what, const char *path)
+/* Draws what happens to a system call: it fails, hangs, is slow, or succeeds at once. */
+static int draw_call_fault(struct machine *m, const char *what, const char *path)
 {
     struct sim *s = m->sim;
     uint64_t now_ns = s->now_ns;
@@ -151,12 +161,12 @@ int worker_call(struct machine *m, const char *what, const char *path)
 
     if (process_here && process_here->is_dying) {
         if (w && ++w->dying_calls > DYING_CALLS_MAX) {
-            sim_fail(m->sim, "%s: a killed process calls %s again and again", m->name, what);
+            sim_fail(m->sim, "%s: a killed process does not stop calling %s", m->name, what);
             abort();
         }
         return EIO;
     }
-    return w ? meet_fault(m, what, path) : 0;
+    return w ? draw_call_fault(m, what, path) : 0;
 }
 
 /* --- The pool of a process --- */
@@ -195,7 +205,7 @@ static bool runner_cancel(struct pool_runner *r, struct pool_work *work)
     return false;
 }
 
-/* Reports it, on the loop's thread; the worker is gone. */
+/* Reports the result to the owner of the job and frees the worker. */
 static void worker_end(struct sim_worker *w)
 {
     struct pool_work *work = w->work;
@@ -213,7 +223,7 @@ static void runner_free(struct pool_runner *r)
     struct sim_worker *w;
 
     while ((w = TAILQ_FIRST(&p->workers))) {
-        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): what is freed has left the list */
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed worker is not in the list */
         if (w->state == WORKER_NEW) {
             w->state = WORKER_FINISHED;
             w->result = -ERR_CANCELLED;
@@ -234,7 +244,7 @@ int machine_pool_new(struct sys *k, struct loop *l, struct pool **ret, struct er
 
     (void)k;
     p->runner.type = &runner_type;
-    p->process = sim_process_here();
+    p->process = sim_process_current();
     TAILQ_INIT(&p->workers);
     TAILQ_INSERT_TAIL(&p->process->pools, p, link);
     return pool_new_with(l, &p->runner, ret, err);
@@ -247,7 +257,7 @@ static bool is_due(const struct sim *s, const struct sim_worker *w)
     return w->state == WORKER_FINISHED || w->wakes_ns <= s->now_ns;
 }
 
-/* The first worker of a living process for which fn says true; NULL for none. */
+/* The first worker of a running process for which fn returns true; NULL: none. */
 static struct sim_worker *find_worker(const struct sim *s, bool (*fn)(void *ctx, struct sim_worker *w),
                                       void *ctx)
 {
@@ -267,7 +277,7 @@ static struct sim_worker *find_worker(const struct sim *s, bool (*fn)(void *ctx,
     return NULL;
 }
 
-static bool count_due(void *ctx, struct sim_worker *w)
+static bool take_due(void *ctx, struct sim_worker *w)
 {
     size_t *which = ctx;
 
@@ -278,13 +288,13 @@ size_t workers_due(struct sim *s)
 {
     size_t which = SIZE_MAX;
 
-    (void)find_worker(s, count_due, &which);
+    (void)find_worker(s, take_due, &which);
     return SIZE_MAX - which;
 }
 
 void workers_deliver(struct sim *s, size_t which)
 {
-    struct sim_worker *w = find_worker(s, count_due, &which);
+    struct sim_worker *w = find_worker(s, take_due, &which);
     struct sim_process *p = w->pool->process, *before;
 
     if (w->state != WORKER_FINISHED) {
@@ -297,7 +307,7 @@ void workers_deliver(struct sim *s, size_t which)
     (void)sim_process_enter(before);
 }
 
-static bool take_earliest(void *ctx, struct sim_worker *w)
+static bool take_earliest_ns(void *ctx, struct sim_worker *w)
 {
     uint64_t *next = ctx;
 
@@ -310,7 +320,7 @@ uint64_t workers_next_ns(const struct sim *s)
 {
     uint64_t next = UINT64_MAX;
 
-    (void)find_worker(s, take_earliest, &next);
+    (void)find_worker(s, take_earliest_ns, &next);
     return next;
 }
 

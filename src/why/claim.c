@@ -340,7 +340,7 @@ static void explain_named(struct why_report *r, const struct claim *c, const str
 {
     _cleanup_(buf_done_p) struct buf words = BUF_INIT(WHY_LINE_BYTES_MAX);
 
-    if (d->step == CLAIM_STEP_NOT_THERE) {
+    if (d->step == CLAIM_STEP_NAMED_MISSING) {
         report_cause(r, claim_step_names[d->step], "it names volume %s, which does not exist",
                      c->volume_name);
         report_advise(r, "Create volume %s, or recreate the claim without spec.volumeName.", c->volume_name);
@@ -476,7 +476,7 @@ static void explain_decision(const struct why_world *w, struct why_report *r, co
     case CLAIM_STEP_MISBOUND:
         explain_lost(r, c, &d);
         break;
-    case CLAIM_STEP_NOT_THERE:
+    case CLAIM_STEP_NAMED_MISSING:
     case CLAIM_STEP_MISMATCH:
     case CLAIM_STEP_TAKEN:
         explain_named(r, c, &d);
@@ -491,11 +491,11 @@ static void explain_decision(const struct why_world *w, struct why_report *r, co
     case CLAIM_STEP_AWAIT_CLASS:
     case CLAIM_STEP_SET_CLASS:
     case CLAIM_STEP_AWAIT_POD:
-    case CLAIM_STEP_PROVISION_NEVER:
+    case CLAIM_STEP_PROVISION_OFF:
     case CLAIM_STEP_PROVISION_CLASS:
-    case CLAIM_STEP_PROVISION_NOBODY:
-    case CLAIM_STEP_PROVISION_HERE:
-    case CLAIM_STEP_PROVISION_OUTSIDE:
+    case CLAIM_STEP_NO_PROVISIONER:
+    case CLAIM_STEP_PROVISION_BUILTIN:
+    case CLAIM_STEP_PROVISION_EXTERNAL:
     case CLAIM_STEP_NO_CLASS:
         explain_unbound(w, r, c, &d);
         break;

@@ -218,14 +218,14 @@ void why_provisioning(const struct why_world *w, struct why_report *r, const str
         report_next(r, "it is processed again when the class is created");
         if (found->nearest && found->of_class > 0)
             why_no_volume(r, c, found);
-    } else if (d->step == CLAIM_STEP_PROVISION_NEVER) {
+    } else if (d->step == CLAIM_STEP_PROVISION_OFF) {
         report_cause(r, claim_step_names[d->step], "no volume fits, and dynamic provisioning is disabled");
         why_no_volume(r, c, found);
-    } else if (d->step == CLAIM_STEP_PROVISION_NOBODY) {
+    } else if (d->step == CLAIM_STEP_NO_PROVISIONER) {
         explain_no_provisioner(r, c, d, found);
     } else if (is_node_gone(w, r, c)) {
         return;
-    } else if (d->step == CLAIM_STEP_PROVISION_HERE) {
+    } else if (d->step == CLAIM_STEP_PROVISION_BUILTIN) {
         explain_here(w, r, c, d);
     } else {
         explain_outside(w, r, c, d);

@@ -19,7 +19,7 @@
 #define BIT(reason) (1U << (reason))
 /* Reasons that come from the pod's claims, perhaps from this one. */
 #define CLAIMS_REASONS (BIT(REASON_NO_VOLUME) | BIT(REASON_NO_SPACE))
-#define PROMISED "promised"
+#define ASSUMED "assumed"
 /* Nodes compared with a volume per look. */
 #define CHECKS_PER_LOOK 8
 
@@ -46,8 +46,8 @@ static bool volume_fits_pod(const struct schedule_volume *v)
 
 static const char *rejection_code(const struct schedule_volume *v)
 {
-    if (v->is_promised)
-        return PROMISED;
+    if (v->is_assumed)
+        return ASSUMED;
     if (v->reject != REJECT_NONE || volume_fits_pod(v))
         return reject_names[v->reject];
     return reason_word(filter_result_first(v->reasons & ~CLAIMS_REASONS));
@@ -56,7 +56,7 @@ static const char *rejection_code(const struct schedule_volume *v)
 static void write_volume(const struct schedule_volume *volume, const struct volume *v, const struct claim *c,
                          struct buf *out)
 {
-    if (volume->is_promised) {
+    if (volume->is_assumed) {
         buf_add_cstr(out, "reserved for another pod that is being scheduled");
     } else if (volume->reject == REJECT_NODE && v->affinity) {
         buf_add_cstr(out, "needs a node labelled ");

@@ -393,7 +393,7 @@ static void explain_outside(const struct why_world *w, struct why_report *r, con
         report_advise(r, "See what keeps it attached: berth get volumeattachments");
         report_next(r, "it is detached, then %s deletes its storage", by);
     } else {
-        report_cause(r, volume_rest_names[VOLUME_REST_OUTSIDE],
+        report_cause(r, volume_rest_names[VOLUME_REST_EXTERNAL],
                      "its claim %s/%s was deleted, and %s has to delete its storage", v->claim.ns,
                      v->claim.name, by);
         report_advise(r, "If this persists, %s does not run or fails: see its log and the events below.", by);

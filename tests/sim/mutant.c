@@ -1,4 +1,4 @@
-/* Which deliberate bug berth_mutants has: the one that the environment names, none without. */
+/* Selects the deliberate bug of berth_mutants: the one that BERTH_MUTANT names, or none. */
 #include "base/mutant.h"
 
 #include <stdlib.h>

@@ -508,6 +508,37 @@ TEST(another_claim_of_that_name_is_left_alone)
     hand_close();
 }
 
+/* A claim that others have gone on with during the call: what failed is not what it is about any more. */
+TEST(a_failure_is_not_told_when_others_went_on)
+{
+    static const struct {
+        const char *meanwhile, *capacity, *status;
+    } rows[] = {
+        { "{'status':{'capacity':{'storage':'2Gi'},'allocatedResourceStatuses':null}}", "2Gi", "-" },
+        { "{'status':{'allocatedResources':{'storage':'3Gi'},'allocatedResourceStatuses':{"
+          "'storage':'ControllerResizeInProgress'}}}",
+          "1Gi", "ControllerResizeInProgress" },
+        { "{'status':{'allocatedResources':{'storage':'3Gi'}}}", "1Gi", "NodeResizeInProgress" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct node_mount *m = scene(RWO_2GI, PENDING, false);
+
+        script.fails_with = ERR_INVALID;
+        script.is_gated = true;
+        (void)sem_init(&script.gate, 0, 0);
+        begin(m, true);
+        parts_rest(&hand.w);
+        ASSERT_SENT(&hand.w.served, 200, "MERGE", CLAIM "/status", rows[i].meanwhile);
+        (void)sem_post(&script.gate);
+        hand_rest();
+        ASSERT_INT(1, outcome.done);
+        ASSERT_INT(EXPAND_FAILED, outcome.end);
+        assert_claim(rows[i].capacity, rows[i].status, NULL);
+        hand_close();
+    }
+}
+
 /* Whatever goes wrong with a request, trying again ends it; the plugin may be called once more. */
 TEST(growth_ends_well_whatever_gets_lost)
 {

@@ -74,6 +74,9 @@ static const struct {
     { "mkdir u", NULL },
     { "mkdir -p u/" EMPTY "/v u/volumes/a~b/c/", NULL },
     { "mkdir -p u/volumes/kubernetes.io~csi/pv/mount", NULL },
+    { "mkdir -p u/volumes/kubernetes.io~csi/pv/mount && : > "
+      "u/volumes/kubernetes.io~csi/pv/.berth-tmp-0123456789abcdef",
+      NULL },
     { "mkdir -p u/plugins/kubernetes.io~empty-dir/v && : > u/plugins/kubernetes.io~empty-dir/v/ready && "
       "echo state > u/berth.json && mkdir -p u/containers/c/deep && echo x > u/etc-hosts",
       NULL },

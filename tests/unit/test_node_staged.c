@@ -221,6 +221,22 @@ TEST(a_crash_at_each_step_of_a_raw_csi_volume)
        driver_file(&x->driver, "volumes"));
     ASSERT_OK(block_step(k, &paths, "stage"));
     ASSERT_STR(BLOCK_ALONE, scan(k)); /* staged, no pod yet */
+    driver_set(&x->driver, "fail-NodePublishVolume", "3 never");
+    assert_true(block_step(k, &paths, "publish") < 0);
+    ASSERT_STR(BLOCK_ALONE, scan(k)); /* refused */
+    driver_set(&x->driver, "fail-NodePublishVolume", "4 no answer");
+    ASSERT_ERR(ERR_UNCERTAIN, block_step(k, &paths, "publish"));
+    ASSERT_STR(BLOCK_OF_POD, scan(k)); /* asked to publish, no answer */
+    driver_set(&x->driver, "fail-NodePublishVolume", "3 never");
+    assert_true(block_step(k, &paths, "publish") < 0);
+    ASSERT_STR(BLOCK_OF_POD, scan(k)); /* refused, and the call before may still be worked on */
+    driver_set(&x->driver, "fail-NodeUnpublishVolume", "14 not now");
+    assert_true(block_step(k, &paths, "unmap") < 0);
+    ASSERT_STR(BLOCK_OF_POD, scan(k)); /* asked to unpublish */
+    driver_unset(&x->driver, "fail-NodeUnpublishVolume");
+    ASSERT_OK(block_step(k, &paths, "unmap"));
+    ASSERT_STR(BLOCK_ALONE, scan(k));
+    driver_unset(&x->driver, "fail-NodePublishVolume");
     ASSERT_OK(block_step(k, &paths, "publish"));
     ASSERT_STR(BLOCK_OF_POD, scan(k)); /* published, neither bound nor linked */
     ASSERT_OK(block_step(k, &paths, "map"));

@@ -1,6 +1,6 @@
 #include "tests/unit/test_plugins.h"
 
-#include "plugins/op_job.h"
+#include "plugins/plugin_job.h"
 
 #define CLAIM_UID "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 

@@ -344,7 +344,7 @@ TEST(a_volume_is_refused_for_itself_its_node_or_what_the_pod_says_of_the_node)
     still_done(&s);
 }
 
-TEST(a_volume_that_is_promised_to_another_is_taken)
+TEST(a_volume_that_is_assumed_to_another_is_taken)
 {
     struct schedule_volume v;
     const struct volume *volume;
@@ -363,7 +363,7 @@ TEST(a_volume_that_is_promised_to_another_is_taken)
     assert_int_equal(x.state, SCHEDULE_NO_NODE);
     schedule_filter_volume(&x, cached_claim(s.scheduler, "default", "c"), volume, &v);
     assert_int_equal(v.reject, REJECT_TAKEN);
-    assert_true(v.is_promised);
+    assert_true(v.is_assumed);
     schedule_done(&x);
     still_done(&s);
 }

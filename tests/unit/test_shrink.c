@@ -40,14 +40,14 @@ TEST(numbers_refuse_what_is_none)
         const char *text;
         const char *message;
     } rows[] = {
-        { "", "'' is neither a number from 1 on nor a range of them" },
-        { "0", "'0' is neither a number from 1 on nor a range of them" },
-        { "x", "'x' is neither a number from 1 on nor a range of them" },
-        { "1,,2", "'' is neither a number from 1 on nor a range of them" },
-        { "-5", "'-5' is neither a number from 1 on nor a range of them" },
-        { "5-3", "'5-3' is neither a number from 1 on nor a range of them" },
-        { "1-2-3", "'1-2-3' is neither a number from 1 on nor a range of them" },
-        { "4294967295", "'4294967295' is neither a number from 1 on nor a range of them" },
+        { "", "'' is neither a positive number nor a range" },
+        { "0", "'0' is neither a positive number nor a range" },
+        { "x", "'x' is neither a positive number nor a range" },
+        { "1,,2", "'' is neither a positive number nor a range" },
+        { "-5", "'-5' is neither a positive number nor a range" },
+        { "5-3", "'5-3' is neither a positive number nor a range" },
+        { "1-2-3", "'1-2-3' is neither a positive number nor a range" },
+        { "4294967295", "'4294967295' is neither a positive number nor a range" },
         { "2,1", "1 is not in ascending order" },
         { "1-5,5", "5 is not in ascending order" },
         { "3-,7", "7 is not in ascending order" },
@@ -140,7 +140,7 @@ TEST(ddmin_finds_what_is_needed)
 
         for (uint32_t k = 0; k < ITEMS; k++)
             items[k] = k + 1;
-        count = ddmin(items, ITEMS, has_all, &n);
+        count = ddmin_minimize(items, ITEMS, has_all, &n);
         assert_int_equal(n.count, count);
         for (size_t k = 0; k < count; k++)
             assert_int_equal(n.items[k], items[k]);
@@ -155,7 +155,7 @@ TEST(ddmin_of_few_items)
             struct needs n = { .items = { 1, 2, 3 }, .count = needed };
             uint32_t items[] = { 1, 2, 3 };
 
-            assert_int_equal(needed, ddmin(items, of, has_all, &n));
+            assert_int_equal(needed, ddmin_minimize(items, of, has_all, &n));
         }
 }
 
@@ -172,7 +172,7 @@ TEST(ddmin_keeps_all_that_nothing_helps)
     uint32_t items[ITEMS] = { 7 };
     unsigned asked = 0;
 
-    assert_int_equal(ITEMS, ddmin(items, ITEMS, never, &asked));
+    assert_int_equal(ITEMS, ddmin_minimize(items, ITEMS, never, &asked));
     assert_int_equal(7, items[0]);
     assert_true(asked > ITEMS && asked < 3 * ITEMS);
 }
@@ -239,7 +239,7 @@ static void own_work(void *ctx)
 
     x->acts++;
     x->has_crashed = x->has_crashed || sim_has_fault(x->sim, &x->sim->faults, FAULT_CRASH, 20);
-    objects_create(x->sim, x->acts == 5 ? "five" : "other", "l", "v");
+    objects_create_map(x->sim, x->acts == 5 ? "five" : "other", "l", "v");
 }
 
 static void own_end(void *ctx)
@@ -292,15 +292,15 @@ static void shrink_seed(const struct sim_scenario *c, unsigned runs_max, struct 
 {
     struct sim_options o = { .scenario = c, .seed = 3, .steps = 1000, .faults = FAULTS_ALL };
     struct shrink_limits limits = { runs_max, 60, clock_system() };
-    struct sim_box *b = isolate_alloc(sizeof *b);
+    struct shared_run *b = isolate_alloc(sizeof *b);
     struct sim_report failed;
     struct error err;
 
     assert_non_null(b);
-    ASSERT_OK(sim_box_run_apart(b, &o, /* seconds_max= */ 0, &err));
+    ASSERT_OK(shared_run_isolated(b, &o, /* seconds_max= */ 0, &err));
     failed = b->report;
     assert_true(failed.has_failed);
-    ASSERT_OK(shrink(b, &o, &failed, &limits, ret, &err));
+    ASSERT_OK(shrink_run(b, &o, &failed, &limits, ret, &err));
     assert_true(ret->report.has_failed);
     ASSERT_STR(failed.rule, ret->report.rule);
     assert_true(ret->runs <= runs_max);
@@ -316,13 +316,13 @@ TEST(shrink_leaves_what_it_takes)
 
     shrink_seed(&scenario, 300, &s);
     assert_int_equal(0, s.report.faults_made);
-    assert_int_equal(1, s.report.counts.acts_done);
-    numbers_format(&s.without_acts, &text);
+    assert_int_equal(1, s.report.counts.actions_done);
+    numbers_format(&s.without_actions, &text);
     ASSERT_STR("1-4,6-", buf_cstr(&text));
     assert_int_equal(0, s.options.faults);
     assert_true(s.report.lines < 10);
-    assert_non_null(strstr(s.report.trace, "somebody: create configmaps five"));
-    assert_null(strstr(s.report.trace, "somebody: create configmaps other"));
+    assert_non_null(strstr(s.report.trace, "workload: create configmaps five"));
+    assert_null(strstr(s.report.trace, "workload: create configmaps other"));
     shrunk_done(&s);
 }
 
@@ -359,11 +359,11 @@ TEST(shrink_reports_and_shrinks_a_run_that_dies)
     struct shrunk s;
 
     shrink_seed(&scenario, 300, &s);
-    assert_non_null(strstr(s.report.message, "the program dies: "));
+    assert_non_null(strstr(s.report.message, "the program crashed: "));
     assert_non_null(strstr(s.report.message, "five is there"));
     assert_int_equal(0, s.report.faults_made);
-    assert_int_equal(1, s.report.counts.acts_done);
-    assert_non_null(strstr(s.report.trace, "somebody: create configmaps five"));
+    assert_int_equal(1, s.report.counts.actions_done);
+    assert_non_null(strstr(s.report.trace, "workload: create configmaps five"));
     shrunk_done(&s);
 }
 
@@ -375,20 +375,20 @@ TEST(shrink_without_runs_has_the_run_as_it_was)
     shrink_seed(&scenario, 0, &s);
     assert_int_equal(0, s.runs);
     assert_int_equal(FAULTS_ALL, s.options.faults);
-    assert_int_equal(5, s.report.counts.acts_done);
+    assert_int_equal(5, s.report.counts.actions_done);
     shrunk_done(&s);
 }
 
-TEST(sim_run_apart_of_a_run_that_takes_too_long_has_not_failed)
+TEST(shared_run_isolated_that_takes_too_long_has_not_failed)
 {
     struct sim_options o = {
         .scenario = sim_scenarios[0], .seed = 1, .steps = 100000000, .faults = FAULTS_ALL
     };
-    struct sim_box *b = isolate_alloc(sizeof *b);
+    struct shared_run *b = isolate_alloc(sizeof *b);
     struct error err;
 
     assert_non_null(b);
-    ASSERT_OK(sim_box_run_apart(b, &o, /* seconds_max= */ 1, &err));
+    ASSERT_OK(shared_run_isolated(b, &o, /* seconds_max= */ 1, &err));
     assert_false(b->report.has_failed);
     assert_null(b->report.trace);
     isolate_free(b, sizeof *b);

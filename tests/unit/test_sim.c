@@ -2,6 +2,9 @@
  * finds is in tests/sim/mutants. */
 #include "sim/sim.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "sim/objects.h"
 #include "sim/sim_world.h"
 #include "test.h"
@@ -73,16 +76,16 @@ TEST(faults_refusals)
         const char *list;
         const char *message;
     } rows[] = {
-        { "", "there is no fault ''" },
-        { "x", "there is no fault 'x'" },
-        { "delay,x,crash", "there is no fault 'x'" },
-        { "delay,,crash", "there is no fault ''" },
-        { "delay,", "there is no fault ''" },
-        { "-", "there is no fault '-'" },
-        { "all,--crash", "there is no fault '-crash'" },
-        { "all,-none", "there is no fault 'none'" },
-        { "Crash", "there is no fault 'Crash'" },
-        { "crash delay", "there is no fault 'crash delay'" },
+        { "", "unknown fault ''" },
+        { "x", "unknown fault 'x'" },
+        { "delay,x,crash", "unknown fault 'x'" },
+        { "delay,,crash", "unknown fault ''" },
+        { "delay,", "unknown fault ''" },
+        { "-", "unknown fault '-'" },
+        { "all,--crash", "unknown fault '-crash'" },
+        { "all,-none", "unknown fault 'none'" },
+        { "Crash", "unknown fault 'Crash'" },
+        { "crash delay", "unknown fault 'crash delay'" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -165,7 +168,7 @@ static void own_work(void *ctx)
     struct own *x = ctx;
 
     x->works++;
-    objects_create(x->sim, "a", "l", "v");
+    objects_create_map(x->sim, "a", "l", "v");
 }
 
 static int own_settled(void *ctx, struct error *err)
@@ -203,7 +206,7 @@ TEST(sim_reports_what_must_never_be)
     assert_int_equal(37, own.checks); /* and not once more */
     assert_true(own.works > 0);
     assert_non_null(strstr(r.trace, " server starts\n"));
-    assert_non_null(strstr(r.trace, " somebody: create configmaps a "));
+    assert_non_null(strstr(r.trace, " workload: create configmaps a "));
     assert_non_null(strstr(r.trace, "\n37 "));
     assert_non_null(strstr(r.trace, " WRONG: seen 37 times\n"));
     assert_non_null(strstr(r.trace, " WRONG: and something that follows from it\n"));
@@ -278,11 +281,11 @@ static void count_check(void *ctx)
         x->checks++;
 }
 
-TEST(sim_has_as_many_bad_days_as_the_scenario_wants)
+TEST(sim_multiplies_the_fault_phase_by_the_factor_of_the_scenario)
 {
     static const struct sim_scenario one = { OWN_SCENARIO, .check = count_check, .settled = own_settled };
     static const struct sim_scenario three = { OWN_SCENARIO, .check = count_check, .settled = own_settled,
-                                               .days = 3 };
+                                               .steps_factor = 3 };
     unsigned of_one;
 
     assert_false(simulate(&one, 1, FAULTS_ALL).has_failed);
@@ -331,7 +334,7 @@ TEST(sim_reports_who_runs_on_the_spot)
     struct sim_report r = simulate(&scenario, 1, 0);
 
     assert_true(r.has_failed);
-    ASSERT_STR("does not come to rest: 2500 steps in a second", r.message);
+    ASSERT_STR("busy loop: 2500 steps in one second", r.message);
     assert_true(r.step <= 2 * SIM_STEPS + 2500);
     free(r.trace);
 }
@@ -438,6 +441,43 @@ TEST(sim_keeps_what_was_stored_when_the_server_restarts)
         made += r.faults_made;
     }
     assert_true(made > 0);
+}
+
+/* --- Lines of the trace --- */
+
+static void __attribute__((format(printf, 2, 3))) assert_line(size_t room, const char *fmt, ...)
+{
+    char expected[64], line[64];
+    va_list args, once_more;
+    size_t len;
+
+    memset(line, '#', sizeof line);
+    va_start(args, fmt);
+    va_copy(once_more, args);
+    (void)vsnprintf(expected, room, fmt, args);
+    len = trace_format(line, room, fmt, once_more);
+    va_end(once_more);
+    va_end(args);
+    assert_string_equal(line, expected);
+    assert_int_equal(len, strlen(expected));
+    for (size_t i = room; i < sizeof line; i++)
+        assert_int_equal(line[i], '#');
+}
+
+TEST(trace_format_writes_what_printf_writes)
+{
+    static const size_t rooms[] = { 1, 2, 3, 8, 64 };
+
+    for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+        assert_line(rooms[i], "plain");
+        assert_line(rooms[i], "%s%s %s", "", "a", "longer than some of it");
+        assert_line(rooms[i], "%d %d %d", INT_MIN, -1, INT_MAX);
+        assert_line(rooms[i], "%u:%u", 0U, UINT_MAX);
+        assert_line(rooms[i], "%" PRIu64 " %" PRIu32, UINT64_MAX, UINT32_MAX);
+        assert_line(rooms[i], "%s and %.*s", "one", 2, "others");
+        assert_line(rooms[i], "%d is %5.1f %%", 7, 0.5);
+        assert_line(rooms[i], "%zu %ld %s", (size_t)12, -3L, "end");
+    }
 }
 
 TEST_MAIN()

@@ -1081,7 +1081,7 @@ TEST(no_such_claim)
 
 /* --- Over the network --- */
 
-static int explain(void *ctx, const char *path, bool all, struct buf *out, struct slow_answer **ret,
+static int explain(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
                    struct error *e)
 {
     struct why_question q = { .shows_all = all };

@@ -1,3 +1,8 @@
+/* The attach controller: its passes, the limit of concurrent requests, and its lifecycle.
+ *
+ * A pass handles the volumes that were marked since the last one (attach_reconcile.c), at most
+ * VOLUMES_PER_PASS_MAX, and then writes the status of the nodes that changed (attached_report.c). The rest
+ * waits for the next turn of the loop. A pass without marked volumes or nodes costs nothing. */
 #include "controllers/attach/attach.h"
 
 #include <assert.h>
@@ -8,7 +13,7 @@
 #include "controllers/attach/attach_int.h"
 
 #define COMPONENT "attachdetach-controller"
-/* Volumes looked at in one turn of the loop. */
+/* The maximum number of volumes per turn of the loop. */
 #define VOLUMES_PER_PASS_MAX 512
 
 /* --- The pass --- */
@@ -18,14 +23,14 @@ void attach_wake(struct attach *a)
     loop_defer(&a->pass);
 }
 
-/* No other process has this seed, and no other write of this one this number. */
+/* The number is unique: other processes have other seeds, and other writes of this process other counts. */
 void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES])
 {
     (void)snprintf(to, ATTACH_FENCE_BYTES, "%" PRIx64 "-%" PRIx64, component_seed(&a->o.part, "attach-fence"),
                    ++a->changes);
 }
 
-/* The status of nodes is written behind all that changes it: one patch a node. */
+/* Reconciles the marked volumes, then writes node status: one patch per node for all changes of the pass. */
 static void run_pass(void *ctx)
 {
     struct attach *a = ctx;
@@ -41,9 +46,9 @@ static void run_pass(void *ctx)
         attach_wake(a);
 }
 
-/* --- Turns --- */
+/* --- Limit of requests in flight --- */
 
-/* Whoever gives its turn back from inside go() is served by the loop that is there already. */
+/* go() may release slots again: the outermost call grants them, so that the recursion is bounded. */
 static void grant_slots(struct attach *a)
 {
     struct attach_slot *t;

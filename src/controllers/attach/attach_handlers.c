@@ -1,9 +1,9 @@
-/* From what happens in the caches to what is wanted.
+/* Event handlers of the caches: they update the desired state.
  *
- * A pod that ends takes its wishes with it wherever they are: what its claim or volume has become by then
- * does not matter. Wishes that could not be told from the caches, since a claim or a volume was not there
- * yet, come with the claim, with the volume, or with the slow pass. Nothing is detached while a pod waits for
- * a driver that has not said yet whether it attaches: it may want what nobody seems to want. */
+ * A pod that ends is removed from all pairs, whatever its claims and volumes are by then. A pod whose claim
+ * or volume is not in the caches yet is evaluated again when the claim or the volume is added, or by the
+ * periodic pass. While a pod waits for a FlexVolume driver that is not initialized yet, nothing is detached:
+ * the pod may need a volume that seems unused. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -12,9 +12,9 @@
 #include "base/log.h"
 
 #define PODS_BY_NODE "node"
-/* How soon it is looked whether a driver has answered. */
+/* Delay after which an uninitialized driver is checked again. */
 #define AWAITING_NS (200 * NS_PER_MS)
-/* The slow pass: what was missed, and attachments that nobody knows of; all pods, every third time. */
+/* The periodic pass: finds missed changes and unknown attachments; every third one evaluates all pods. */
 #define POPULATE_NS (60 * NS_PER_S)
 #define ALL_PODS_NS (180 * NS_PER_S)
 
@@ -84,7 +84,7 @@ static int want_volume(struct attach *a, const struct pod *p, const struct pod_v
     return attach_state_want(a, p->node_name, buf_cstr(&name), &spec, &p->obj, err);
 }
 
-/* Without memory: the slow pass looks at all pods. */
+/* Evaluates the pod again when the driver is initialized. Without memory, the periodic pass does that. */
 static void await_driver(struct attach *a, const struct pod *p)
 {
     if (vec_push(&a->awaiting, NULL) < 0)
@@ -110,7 +110,7 @@ static void on_awaiting(void *ctx)
     a->awaiting.count -= count;
     memmove(a->awaiting.items, a->awaiting.items + count, a->awaiting.count * sizeof *a->awaiting.items);
     if (a->awaiting.count == 0)
-        attach_state_mark_all(a); /* what nobody wants may be detached now */
+        attach_state_mark_all(a); /* volumes that no pod needs may be detached now */
 }
 
 void attach_handlers_pod(struct attach *a, const struct pod *p)
@@ -153,7 +153,7 @@ static void on_pod_update(void *ctx, const struct object *old, const struct obje
 {
     struct attach *a = ctx;
 
-    if (strcmp(old->uid, o->uid) != 0) /* its end was not heard of */
+    if (strcmp(old->uid, o->uid) != 0) /* the delete event was missed */
         attach_state_forget_pod(a, pod_of(old)->node_name, old->uid);
     attach_handlers_pod(a, pod_of(o));
 }
@@ -192,7 +192,7 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
     on_claim_add(ctx, o, /* is_initial= */ false);
 }
 
-/* It may come later than the claim that is bound to it. */
+/* The volume may be added after the claim that is bound to it. */
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
 {
     const struct volume *v = volume_of(o);
@@ -222,7 +222,7 @@ static bool is_same_list(struct texts a, struct texts b)
     return a.count == b.count;
 }
 
-/* Heartbeats come often and mostly say the same. */
+/* Most heartbeats do not change the list. */
 static void update_in_use(struct attach_node *n, const struct node *old, const struct node *is)
 {
     if (old && !n->is_in_use_old && is_same_list(old->volumes_in_use, is->volumes_in_use)) {
@@ -247,10 +247,11 @@ static void on_node(struct attach *a, const struct node *old, const struct node 
     }
     n->exists = true;
     n->is_managed = was_managed || object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES);
-    attach_recover_listed(a, n, is); /* first: volumesInUse of this version covers these volumes too */
+    attach_recover_listed(
+        a, n, is); /* before update_in_use(): volumesInUse of this version covers these volumes too */
     update_in_use(n, old, is);
     if (old)
-        attach_status_hear(n, is);
+        attach_status_observe(n, is);
     if (!old || node_is_ready(old) != node_is_ready(is) || is_out_of_service(old) != is_out_of_service(is))
         attach_state_mark_node(n);
     if (!n->is_managed || was_managed)
@@ -260,7 +261,7 @@ static void on_node(struct attach *a, const struct node *old, const struct node 
         attach_handlers_pod(a, pod_of(pod));
 }
 
-/* Of those that were there at the start attach_recover() knows all. */
+/* attach_recover() has handled the nodes of the first list. */
 static void on_node_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct attach *a = ctx;
@@ -270,7 +271,7 @@ static void on_node_add(void *ctx, const struct object *o, bool is_initial)
         return;
     on_node(a, NULL, node_of(o));
     n = attach_node(a, o->name);
-    if (n && n->pairs.count > 0) { /* another one of that name: it knows nothing of what is attached */
+    if (n && n->pairs.count > 0) { /* a new Node with the same name: its status lists no volumes */
         n->may_match = true;
         n->report++;
         attach_status_mark(n);
@@ -309,7 +310,7 @@ static void on_node_delete(void *ctx, const struct object *o, bool is_final_unkn
     attach_state_node_settle(n);
 }
 
-/* --- The slow pass --- */
+/* --- The periodic pass --- */
 
 static bool is_pod_gone(const struct attach *a, const struct object *pod)
 {
@@ -318,7 +319,7 @@ static bool is_pod_gone(const struct attach *a, const struct object *pod)
     return !now || strcmp(now->uid, pod->uid) != 0 || pod_is_terminated(pod_of(now));
 }
 
-/* A driver may have said meanwhile that its volumes need no attaching. */
+/* False if the driver was found to need no attaching since the pair was created. */
 static bool is_attachable(struct attach *a, const struct attach_pair *p)
 {
     struct attacher_choice m;
@@ -327,7 +328,7 @@ static bool is_attachable(struct attach *a, const struct attach_pair *p)
     return attacher_select(a, &p->wanted, p->node->name, &m, /* ret_name= */ NULL, &err) < 0 || m.attacher;
 }
 
-/* What is to be detached is looked at again, since a plugin may be back. May take the pair away. */
+/* Marks unwanted pairs again, because a missing plugin may be back. May free the pair. */
 static void check_pair(struct attach *a, struct attach_pair *p)
 {
     if (!pair_is_wanted(p))
@@ -341,8 +342,8 @@ static void check_pair(struct attach *a, struct attach_pair *p)
             attach_state_unwant_pod(p, i - 1);
 }
 
-/* From the last pair to the first: whatever goes away stands behind. A node that is gone goes with its last
- * pair: the cursor is set again. */
+/* Visits pairs from last to first, because settling one removes it. Settling the last pair of a deleted node
+ * frees the node, so the cursor is set again. */
 static void check_wanted_pairs(struct attach *a)
 {
     struct omap_cursor at;

@@ -1,5 +1,6 @@
-/* The parts of the attach controller: what is wanted (inputs), what is (worlds, recover, verify),
- * what follows (reconcile, operate, node_status), and the two ways to attach (csi_attach, plugin_attach). */
+/* Internals of the attach controller. Desired state: attach_handlers.c. Actual state: attach_state.c,
+ * recover.c, verify.c. Actions: attach_reconcile.c, attach_ops.c, attached_report.c. The two attachers:
+ * csi_attach.c, plugin_attach.c. */
 #ifndef BERTH_CONTROLLERS_ATTACH_ATTACH_INT_H
 #define BERTH_CONTROLLERS_ATTACH_ATTACH_INT_H
 
@@ -39,14 +40,14 @@ struct attach {
     struct informer_handler attachments_handler;
     struct recorder *recorder;
     struct api api;
-    struct attach_metrics *metrics; /* NULL: nothing is counted */
+    struct attach_metrics *metrics; /* NULL: not counted */
     struct operations *operations;
     struct attach_state state;
     TAILQ_HEAD(, attach_op) ops;
     TAILQ_HEAD(, verification) verifications;
-    struct omap csi_works; /* by the names of their attachments */
+    struct omap csi_works; /* by the name of the VolumeAttachment */
     TAILQ_HEAD(, attach_slot) waiting_slots;
-    unsigned slots_held; /* taken */
+    unsigned slots_held; /* at most ATTACH_REQUESTS_MAX */
     bool is_granting;
     bool is_stopping;
     struct {
@@ -57,26 +58,26 @@ struct attach {
     } start; /* recover.c */
     struct deferred pass;
     struct timer populate_timer;
-    VEC(struct object *) awaiting; /* pods with a volume whose driver has not answered yet; references */
+    VEC(struct object *) awaiting; /* pods with a volume whose driver is not initialized; references */
     struct timer awaiting_timer;
     struct timer verify_timer;
-    uint64_t all_pods_at_ns; /* when all pods were last looked at */
-    uint64_t changes;        /* of pairs */
+    uint64_t all_pods_at_ns; /* when all pods were last evaluated */
+    uint64_t changes;        /* counter of state changes, for pairs and fences */
 };
 
-/* An annotation that changes with each write that must change something: whatever was sent before, on an
- * older version, is refused from there on. */
+/* An annotation with a new value in each fencing write. The write changes the version of the object, so that
+ * the server refuses delayed writes that were based on an older version. */
 #define ATTACH_FENCE "volumes.berth.io/attach-fence"
 #define ATTACH_FENCE_BYTES 40
 void attach_fence_number(struct attach *a, char to[static ATTACH_FENCE_BYTES]);
 
-/* Something is marked: a pass follows. */
+/* Schedules a pass. */
 void attach_wake(struct attach *a);
 
-/* --- Requests take turns --- */
+/* --- Limit of requests in flight --- */
 
-/* Of thousands of volumes, so many requests are on their way at once: a client with a limit would let the
- * rest grow too old. Embedded, zeroed. */
+/* Limits the requests in flight to ATTACH_REQUESTS_MAX: with thousands of volumes, requests would otherwise
+ * exceed their deadline in the queue of a rate-limited client. Embedded, zeroed. */
 struct attach_slot {
     TAILQ_ENTRY(attach_slot) link;
     void (*go)(struct attach_slot *t);
@@ -84,18 +85,18 @@ struct attach_slot {
 };
 #define ATTACH_REQUESTS_MAX 256
 
-/* go is called when it is its turn, which may be at once. */
+/* Calls go() as soon as a slot is free, possibly from inside. */
 void attach_slot_acquire(struct attach *a, struct attach_slot *t, void (*go)(struct attach_slot *t));
-/* The next one's. Takes one that has none. */
+/* Passes the slot to the next waiter. Accepts a slot that is not held. */
 void attach_slot_release(struct attach *a, struct attach_slot *t);
 
-/* --- Ways to attach --- */
+/* --- Attachers --- */
 
 struct attacher;
 
-/* One call of an attacher. Embedded by its owner, zeroed; stays where it is until done or dropped. */
+/* A call of an attacher. Embedded by its owner, zeroed; must not move until it is done or dropped. */
 struct attach_work {
-    /* Once, on the loop, never from within the call that began it. */
+    /* Called once, from the loop, never from inside the call that started the work. */
     void (*done)(struct attach_work *w, int r, const struct error *err);
     struct attach *attach;
     const struct attacher *attacher;
@@ -104,130 +105,130 @@ struct attach_work {
     char *volume;                       /* its unique name */
     char *node;
 
-    /* Of an attach that went well, the device; of one that failed with ERR_EXISTS, the node that the volume
-     * is attached to. NULL for none. */
+    /* After a successful attach, the device; after a failure with ERR_EXISTS, the node that the volume is
+     * attached to. NULL for none. */
     char *device;
-    bool is_attached; /* of a verify */
+    bool is_attached; /* result of a verification */
 
-    void *work; /* the attacher's */
+    void *work; /* private to the attacher */
     struct deferred later;
-    struct error failure; /* of what could not be begun; told later */
+    struct error failure; /* of a call that could not be started; reported later */
 };
 
 struct attacher {
     void (*attach)(struct attach_work *w);
     void (*detach)(struct attach_work *w);
-    /* ERR_UNSUPPORTED: nobody knows. */
+    /* ERR_UNSUPPORTED: cannot be determined. */
     void (*verify)(struct attach_work *w);
-    /* Nobody waits any more. What was begun may go on. */
+    /* done() is not called any more. Started work may continue. */
     void (*drop)(struct attach_work *w);
 };
 
 extern const struct attacher csi_attacher;
 extern const struct attacher plugin_attacher;
 
-/* The name of what is attached is a copy, as the rest. */
+/* Copies its arguments. */
 int attach_work_init(struct attach_work *w, struct attach *a, const struct held_spec *spec,
                      const char *volume, const char *node, struct error *err);
-/* Drops what runs. Takes a zeroed one. */
+/* Drops running work. Accepts a zeroed one. */
 void attach_work_done(struct attach_work *w);
 
-/* It could not be begun, and done says so. */
+/* Reports, from the loop, that the work could not be started. */
 void attach_work_fail(struct attach_work *w, const struct error *err);
 
-/* Who attaches this volume. */
+/* The attacher of a volume. */
 struct attacher_choice {
-    const struct attacher *attacher; /* NULL: it is not attachable */
+    const struct attacher *attacher; /* NULL: not attachable */
     const struct volume_plugin *plugin;
 };
 
-/* On that node. The unique name is appended to ret_name, which may be NULL. spec is migrated. */
+/* The attacher for the volume on that node. The unique name is appended to ret_name, which may be NULL. spec
+ * is already migrated. */
 int attacher_select(struct attach *a, const struct held_spec *spec, const char *node,
                     struct attacher_choice *ret, struct buf *ret_name, struct error *err);
-/* The same for a volume that is to be detached: it may not be attachable any more, and its spec not known. */
+/* The same for a detach: the volume may no longer be attachable, and its spec may be unknown. */
 int attacher_select_detacher(struct attach *a, const struct attach_volume *v, struct attacher_choice *ret,
                              struct error *err);
 void attach_work_use(struct attach_work *w, const struct attacher_choice *m);
 
-/* driver^handle of a volume that a CSI driver serves; false: none does. */
+/* Writes DRIVER^HANDLE. False if the volume is not a CSI volume. */
 bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret);
-/* Something happened to the attachment of that name. */
+/* The attachment of that name was added, changed or deleted. */
 void csi_attach_on_event(struct attach *a, const char *name);
 void csi_attach_init(struct attach *a);
 void csi_attach_done(struct attach *a);
 
-/* --- What is wanted --- */
+/* --- Desired state --- */
 
-/* Asks for the cache of pods, with its indexes. */
+/* Requests the cache of pods with its indexes. */
 int attach_handlers_open(struct attach *a, struct error *err);
 void attach_handlers_start(struct attach *a);
 void attach_handlers_stop(struct attach *a);
-/* Every volume of the pod that can be attached is wanted, or none. */
+/* Adds the pod to the pairs of its attachable volumes, or removes a terminated pod from all pairs. */
 void attach_handlers_pod(struct attach *a, const struct pod *p);
 void attach_handlers_all_pods(struct attach *a);
 
-/* --- What is --- */
+/* --- Actual state --- */
 
-/* done follows once what is attached is known. */
+/* done() is called once the actual state is known. */
 void attach_recover(struct attach *a, void (*done)(struct attach *a));
 void attach_recover_stop(struct attach *a);
-/* What an inherited Node lists in a newer version than attach_recover() saw is attached, too: the cache of a
- * process that has just become leader may be behind what the leader before it wrote. */
+/* Marks volumes as attached that a newer version of an unwritten Node lists: a new leader's cache may be
+ * older than the last writes of the previous leader. */
 void attach_recover_listed(struct attach *a, const struct attach_node *n, const struct node *is);
-/* Attachments that are there and that nobody here knows of may be attached. */
+/* Volumes with a VolumeAttachment that this process does not know may be attached: their state becomes
+ * uncertain. */
 void attach_recover_attachments(struct attach *a);
 void attach_verify_start(struct attach *a);
 void attach_verify_stop(struct attach *a);
 
-/* --- What follows --- */
+/* --- Actions --- */
 
 void attach_reconcile(struct attach *a, struct attach_volume *v);
 
-/* Both start, or say why not: error_is_expected(). */
+/* Both start the operation, or return the reason why not; see error_is_expected(). */
 int attach_op_attach(struct attach *a, struct attach_pair *p, struct error *err);
 int attach_op_detach(struct attach *a, struct attach_pair *p, const struct attacher_choice *m, bool verifies,
                      struct error *err);
 void attach_op_stop(struct attach *a);
-/* Every operation has a busy pair, and no two the same; their number goes into *ret_count. */
+/* Checks that every operation has its own busy pair; their number is stored in *ret_count. */
 const char *attach_op_check(const struct attach *a, size_t *ret_count);
 
 void attach_status_init(struct attach_node *n);
 void attach_status_done(struct attach_node *n);
-/* What is said of it has changed, or may have. */
+/* The status of the node may have to be written. */
 void attach_status_mark(struct attach_node *n);
-/* The same, and it is to be certain that nothing which was sent before can undo it. */
+/* The same, and no write that was sent before may take effect afterwards. */
 void attach_status_fence(struct attach_node *n);
-/* Writes what is marked. */
+/* Writes the status of all marked nodes. */
 void attach_status_write(struct attach *a);
-/* Its Node changed, and is the one that it was: whether volumes are in its status that this process put
- * there.
- */
-void attach_status_hear(struct attach_node *n, const struct node *is);
-/* What was reported, is not any more, and is not known to be detached is remembered in an annotation of the
- * node: a list of unique names, as JSON. It goes there with the status that reports it no longer, before
- * anything is detached. CSI volumes are not in it: they have their VolumeAttachments. */
+/* The same Node has changed: checks whether its status still lists the volumes that this process reported. */
+void attach_status_observe(struct attach_node *n, const struct node *is);
+/* An annotation of the Node, a JSON array of unique names: volumes that were reported as attached, are no
+ * longer reported, and are not known to be detached. It is written together with the status that no longer
+ * reports them, before anything is detached. CSI volumes have VolumeAttachments instead. */
 #define ANN_MAY_BE_ATTACHED "volumes.berth.io/may-be-attached"
 bool attach_status_is_annotated(const struct attach_pair *p);
 
-/* --- Numbers. All of them do nothing where nothing is counted. --- */
+/* --- Metrics. All functions do nothing without metrics. --- */
 
 int attach_metrics_new(struct attach *a, struct error *err);
 void attach_metrics_free(struct attach *a);
 /* The plugin of a volume by its unique name, "kubernetes.io/csi:DRIVER" for CSI; NULL without memory. */
 char *attach_metrics_label(const char *name);
-/* Sets what the volume's pairs are counted in. */
+/* Sets the metrics in which the volume's pairs are counted. */
 void attach_metrics_volume(struct attach *a, struct attach_volume *v);
 void attach_metrics_wanted(const struct attach_pair *p, int more);
 void attach_metrics_actual(const struct attach_pair *p, int more);
 void attach_metrics_pod(const struct attach_pair *p, int more);
 void attach_metrics_forced(struct attach *a, const char *reason);
 struct attach_operation {
-    const char *label; /* of the plugin */
+    const char *label; /* the plugin */
     const char *name;
     uint64_t began_ns;
     bool has_failed;
     bool is_migrated;
 };
-void attach_metrics_operation(struct attach *a, const struct attach_operation *x);
+void attach_metrics_operation(struct attach *a, const struct attach_operation *operation);
 
 #endif

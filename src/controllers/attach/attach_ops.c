@@ -1,7 +1,7 @@
-/* The two operations: attaching a volume to a node, and detaching it.
+/* The two operations: attach a volume to a node, and detach it.
  *
- * An operation has its pair until it ends: the pair stays, and says how it ended. Only one that is known to
- * have been done leaves a certain state; whatever fails may have happened. */
+ * An operation keeps its pair busy until it ends; a busy pair is not freed. Only an operation that is known
+ * to have succeeded leaves a definite state; after a failure the pair is uncertain. */
 #include "controllers/attach/attach_int.h"
 
 #include <assert.h>
@@ -11,8 +11,9 @@
 #include "base/log.h"
 #include "base/mutant.h"
 
-/* One operation forgets the delay of another: two that go on failing, a detach here and an attach there, are
- * held apart by this. */
+/* Pause after any failure. Starting another operation ends the delay of the failed one
+ * (machinery/pending_operations.h), so a detach and an attach of one volume that both keep failing would
+ * otherwise alternate without delay. */
 #define AFTER_FAILURE_NS (100 * NS_PER_MS)
 
 struct attach_op {
@@ -22,9 +23,9 @@ struct attach_op {
     struct pending_operation *pending;
     bool is_attach;
     uint64_t began_ns;
-    bool has_no_attacher;    /* an attach for which nobody was found */
-    struct attach_slot slot; /* of: */
-    struct api_write read;   /* what the server says of the node */
+    bool has_no_attacher;    /* an attach for which no attacher was found */
+    struct attach_slot slot; /* for the read */
+    struct api_write read;   /* of the node, from the server */
 };
 
 static void on_work_done(struct attach_work *w, int r, const struct error *err);
@@ -38,7 +39,7 @@ static void op_free(struct attach_op *op)
     free(op);
 }
 
-/* With its pair and its place among the operations. */
+/* Starts the operation and makes its pair busy. */
 static int op_new(struct attach *a, struct attach_pair *p, const struct held_spec *spec, const char *name,
                   struct attach_op **ret, struct error *err)
 {
@@ -86,7 +87,8 @@ static void end_attached(struct attach_op *op)
     log_info("attached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
 }
 
-/* One that is attached to another node than anybody knew is found there, and detached, from its pair. */
+/* If the volume turned out to be attached to another node, that pair becomes uncertain, so that it is
+ * detached there. */
 static void end_not_attached(struct attach_op *op, int r, struct error *err)
 {
     struct attach_pair *p = NULL;
@@ -95,13 +97,13 @@ static void end_not_attached(struct attach_op *op, int r, struct error *err)
         p = attach_pair_get(op->work.attach, op->work.volume, op->work.device);
     if (!p)
         p = op->pair;
-    if (p == op->pair || p->state == PAIR_DETACHED) /* one that is known to be attached there stays so */
+    if (p == op->pair || p->state == PAIR_DETACHED) /* a pair known to be attached stays attached */
         attach_state_set_uncertain(p, &op->work.spec);
     (void)error_wrap(err, "AttachVolume.Attach failed for volume \"%s\" ", held_spec_name(&op->work.spec));
     report_op_failure(op, err);
 }
 
-/* The pair may go with its operation. */
+/* May free the pair. */
 static void finish_op(struct attach_op *op, int r, const struct error *err)
 {
     struct attach *a = op->work.attach;
@@ -131,7 +133,7 @@ static void finish_detach(struct attach_op *op, int r, struct error *err)
         attach_state_set_uncertain(p, &op->work.spec);
     } else if (p->state != PAIR_DETACHED) {
         log_info("detached", LOG_STR("volume", op->work.volume), LOG_STR("node", op->work.node));
-        attach_state_set_detached(p); /* it is busy: it stays */
+        attach_state_set_detached(p); /* a busy pair is not freed */
     }
     finish_op(op, r, err);
 }
@@ -145,7 +147,7 @@ static void on_work_done(struct attach_work *w, int r, const struct error *err)
         if (r == 0)
             end_attached(op);
         else if (op->has_no_attacher)
-            report_op_failure(op, &why); /* the state is what it was */
+            report_op_failure(op, &why); /* the state is unchanged */
         else
             end_not_attached(op, r, &why);
         finish_op(op, r, &why);
@@ -195,19 +197,19 @@ static bool node_uses_volume(const struct node *n, const char *volume)
     return false;
 }
 
-/* What the server says of the node, after it has acknowledged that the volume is not the node's any more.
- * That it uses the volume is taken into the cache, which may be behind: should the Node go next, this is its
- * last word. */
-static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+/* The Node, read from the server after it acknowledged that the volume is no longer reported. If the node
+ * uses the volume, the Node goes into the cache, which may be older: if the Node is deleted next, this is its
+ * last known state. */
+static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct attach_op *op = ctx;
     const char *name = held_spec_name(&op->work.spec);
-    struct error err = x->error;
-    int r = x->r;
+    struct error err = answer->error;
+    int r = answer->r;
 
     attach_slot_release(op->work.attach, &op->slot);
-    if (outcome == API_DONE && node_uses_volume(node_of(x->object), op->work.volume)) {
-        informer_observe(op->work.attach->nodes, x->object);
+    if (outcome == API_DONE && node_uses_volume(node_of(answer->object), op->work.volume)) {
+        informer_observe(op->work.attach->nodes, answer->object);
         r = error_set(&err, ERR_BUSY,
                       "DetachVolume failed for volume \"%s\" (UniqueName: \"%s\") on node \"%s\" : volume is "
                       "still in use by node, according to Node status",

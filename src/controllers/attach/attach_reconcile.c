@@ -1,8 +1,8 @@
-/* What becomes of a volume: from what is wanted and what is, the next step of each of its pairs.
+/* Reconciles a volume: compares desired and actual state of each of its pairs and starts the next operation.
  *
- * Every step is decided anew from the present: a detach that waits for its node's status to be written begins
- * when the answer is there and all that spoke for it still holds. A volume that is attached and not about to
- * be detached is in its node's report, whatever happened before. */
+ * Every step is decided again from the current state: a detach that waits for the node status to be written
+ * starts after the answer, if all conditions are still met. A volume that is attached and not about to be
+ * detached is always reported in its node's status. Costs: O(pairs of the volume) per call. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 #define UNMOUNT_TIMEOUT_NS ((MUTANT("attach-loses-patience") ? 3 : 360) * NS_PER_S)
 #define MESSAGE_BYTES_MAX 4096
 
-/* One operation at a time: of a volume that may be in several places, for each of them. */
+/* Operations of an exclusive volume are serialized; those of a shared volume per node. */
 static struct operation_key key_of(const struct attach_pair *p, const struct held_spec *spec)
 {
     return (struct operation_key){ .volume = p->volume->name,
@@ -23,11 +23,11 @@ static struct operation_key key_of(const struct attach_pair *p, const struct hel
 
 /* --- Detaching --- */
 
-/* What speaks for and against taking it away. */
+/* Why an unwanted volume may be detached although its node has not unmounted it. */
 struct detach_conditions {
-    bool is_late;           /* the node had its time, and that counts */
-    bool is_forced;         /* … and it does not answer */
-    bool is_out_of_service; /* somebody says that the node is off */
+    bool is_late;           /* the time for unmounting has passed, and forced detach is enabled */
+    bool is_forced;         /* … and the node is not ready */
+    bool is_out_of_service; /* the node has the taint that marks it as shut down */
 };
 
 static struct detach_conditions detach_conditions_of(struct attach *a, struct attach_pair *p)
@@ -37,15 +37,15 @@ static struct detach_conditions detach_conditions_of(struct attach *a, struct at
     uint64_t now_ns = loop_now_ns(a->o.part.loop);
     struct detach_conditions g = { 0 };
 
-    if (!p->is_detach_asked) {
-        p->is_detach_asked = true;
-        p->detach_asked_ns = now_ns;
+    if (!p->is_detach_requested) {
+        p->is_detach_requested = true;
+        p->detach_requested_ns = now_ns;
     }
-    g.is_late = now_ns - p->detach_asked_ns > UNMOUNT_TIMEOUT_NS && !a->o.no_force_detach_on_timeout;
+    g.is_late = now_ns - p->detach_requested_ns > UNMOUNT_TIMEOUT_NS && !a->o.no_force_detach_on_timeout;
     g.is_forced = g.is_late && !(n && node_is_ready(n));
     g.is_out_of_service = n && node_has_taint(n, TAINT_OUT_OF_SERVICE);
     if (!g.is_late && !a->o.no_force_detach_on_timeout)
-        timer_arm(&p->unmount_timer, p->detach_asked_ns + UNMOUNT_TIMEOUT_NS + 1);
+        timer_arm(&p->unmount_timer, p->detach_requested_ns + UNMOUNT_TIMEOUT_NS + 1);
     return g;
 }
 
@@ -76,22 +76,23 @@ static void check_unwanted(struct attach *a, struct attach_pair *p)
     uint64_t until_ns;
 
     if (operations_is_pending(a->operations, &key))
-        return; /* its end looks again */
+        return; /* its end marks the volume again */
     if (operations_is_waiting(a->operations, &key, OP_DETACH, &until_ns)) {
         attach_state_mark_at(p->volume, until_ns);
         return;
     }
     g = detach_conditions_of(a, p);
     if (attach_state_is_in_use(p) && !g.is_forced && !g.is_out_of_service) {
-        /* Observed: still mounted. The node's next word, or the end of patience, looks again. */
+        /* Still mounted. A change of the node's status, or the unmount timeout, marks the volume again. */
         attach_state_report(p, p->state == PAIR_ATTACHED);
     } else if (attacher_select_detacher(a, p->volume, &m, &err) < 0) {
-        /* Observed: nobody can. The slow pass looks again. */
+        /* No detacher. The periodic pass marks the volume again. */
         log_warn("cannot detach", LOG_STR("volume", p->volume->name), LOG_STR("node", p->node->name),
                  LOG_ERR(&err));
         attach_state_report(p, p->state == PAIR_ATTACHED);
     } else if (attach_state_report(p, false), !attach_state_is_unreported(p)) {
-        /* Observed: the node may still be told that it is attached. The answer to the write looks again. */
+        /* The node's status may still list the volume. The answer to the status write marks the volume again.
+         */
         attach_status_fence(p->node);
     } else {
         start_detach(a, p, &m, &g);
@@ -100,7 +101,7 @@ static void check_unwanted(struct attach *a, struct attach_pair *p)
 
 /* --- Attaching --- */
 
-/* Where else it is attached; NULL for nowhere. */
+/* Another node that the volume is attached to; NULL: none. */
 static const struct attach_pair *attached_elsewhere(const struct attach_pair *p)
 {
     for (size_t i = 0; i < p->volume->pairs.count && !MUTANT("attach-gives-to-two"); i++)
@@ -109,7 +110,7 @@ static const struct attach_pair *attached_elsewhere(const struct attach_pair *p)
     return NULL;
 }
 
-/* Who has it, as far as this pod's people may know. */
+/* Names only pods of the same namespace: users of one namespace must not see the names of others. */
 static void write_users(const struct attach_pair *p, const struct object *pod, struct buf *out)
 {
     unsigned here = 0, elsewhere = 0;
@@ -161,14 +162,14 @@ static void check_wanted(struct attach *a, struct attach_pair *p)
     if (operations_is_pending(a->operations, &key))
         return;
     if (p->state == PAIR_ATTACHED) {
-        p->is_detach_asked = false;
+        p->is_detach_requested = false;
         timer_disarm(&p->unmount_timer);
         attach_state_report(p, true);
-        if (!p->volume->spec.holder) /* a node's status told no more than the name */
+        if (!p->volume->spec.holder) /* the node's status has only the name */
             held_spec_copy(&p->volume->spec, &p->wanted);
     } else if (!attach_spec_is_shared(&p->wanted) && attached_elsewhere(p)) {
-        /* Observed: exclusive, and another node has it. Its end there looks again. An uncertain attachment
-         * elsewhere is no reason to wait: the storage knows. */
+        /* Exclusive, and attached to another node; the detach there marks the volume again. An uncertain
+         * attachment to another node does not block: the storage decides. */
         report_multi_attach(a, p);
     } else if (operations_is_waiting(a->operations, &key, OP_ATTACH, &until_ns)) {
         attach_state_mark_at(p->volume, until_ns);
@@ -181,9 +182,8 @@ static void check_wanted(struct attach *a, struct attach_pair *p)
     }
 }
 
-/* Of those that want one volume, the one whose last try is longest ago: operations of an exclusive volume
- * share one delay, and one node that fails again and again must not use up every turn. NULL: nobody wants it.
- */
+/* The wanted pair with the oldest attempt: operations of an exclusive volume share one delay, and a node
+ * whose attach keeps failing must not take every attempt. NULL: no pair is wanted. */
 static struct attach_pair *next_wanted_pair(const struct attach_volume *v)
 {
     struct attach_pair *first = NULL;
@@ -194,7 +194,7 @@ static struct attach_pair *next_wanted_pair(const struct attach_volume *v)
     return first;
 }
 
-/* No pair goes away here: operations end later. */
+/* Frees no pair: operations end later. */
 void attach_reconcile(struct attach *a, struct attach_volume *v)
 {
     struct attach_pair *first = next_wanted_pair(v);
@@ -209,7 +209,7 @@ void attach_reconcile(struct attach *a, struct attach_volume *v)
             check_wanted(a, v->pairs.items[i]);
 }
 
-/* --- For who asks --- */
+/* --- Explanations --- */
 
 static void report_wait(const struct attach *a, const struct attach_pair *p, attach_wait_fn *fn, void *ctx)
 {
@@ -223,7 +223,7 @@ static void report_wait(const struct attach *a, const struct attach_pair *p, att
         w.elsewhere = other->node->name;
         w.is_used_there = attach_state_is_in_use(other);
         if (timer_is_armed(&other->unmount_timer))
-            w.forced_at_ns = other->detach_asked_ns + UNMOUNT_TIMEOUT_NS;
+            w.forced_at_ns = other->detach_requested_ns + UNMOUNT_TIMEOUT_NS;
     }
     fn(ctx, &w);
 }

@@ -1,4 +1,5 @@
-/* Pairs hang in two sorted arrays, of their volume and of their node: few each, and found by halving. */
+/* Volumes, nodes and pairs in memory. A pair is in two sorted arrays, of its volume and of its node, which
+ * are short and searched by bisection. All changes of a pair's state go through pair_enter(). */
 #include "controllers/attach/attach_state.h"
 
 #include <assert.h>
@@ -127,7 +128,7 @@ static void volume_settle(struct attach_volume *v)
     volume_free(v);
 }
 
-/* What is being written of it is still to be answered. */
+/* Not while a write of its status is in flight. */
 void attach_state_node_settle(struct attach_node *n)
 {
     if (n->exists || n->pairs.count > 0 || api_write_is_active(&n->write))
@@ -138,7 +139,8 @@ void attach_state_node_settle(struct attach_node *n)
 
 /* --- Pairs --- */
 
-/* Where the pair of that node (of that volume) is among a volume's (a node's), or would be. */
+/* The index of the pair with that name in the array, or where it would be inserted: by node among the pairs
+ * of a volume, by volume among the pairs of a node. */
 static size_t place_among(struct attach_pair *const *pairs, size_t count, const char *name, bool by_node)
 {
     size_t low = 0, high = count;
@@ -201,7 +203,7 @@ static struct attach_pair *pair_new(struct attach *a, struct attach_volume *v, s
         free(p);
         return NULL;
     }
-    (void)vec_insert(&v->pairs, place_in_volume(v, n->name), p); /* there is room */
+    (void)vec_insert(&v->pairs, place_in_volume(v, n->name), p); /* room was reserved */
     if (MUTANT("attach-links-wrong-node"))
         n = omap_first(&a->state.nodes, &(struct omap_cursor){ 0 });
     (void)vec_insert(&n->pairs, place_in_node(n, v->name), p);
@@ -283,7 +285,7 @@ void attach_state_mark_all(struct attach *a)
         attach_state_mark(v);
 }
 
-/* --- Wanted --- */
+/* --- Desired state --- */
 
 size_t pair_find_pod(const struct attach_pair *p, const char *uid)
 {
@@ -347,7 +349,7 @@ void attach_state_forget_pod(struct attach *a, const char *node, const char *pod
 {
     struct attach_node *n = attach_node(a, node);
 
-    for (size_t i = n ? n->pairs.count : 0; i > 0; i--) { /* the last one may take the node with it */
+    for (size_t i = n ? n->pairs.count : 0; i > 0; i--) { /* removing the last pair may free the node */
         struct attach_pair *p = n->pairs.items[i - 1];
         size_t at = pair_find_pod(p, pod_uid);
 
@@ -356,12 +358,12 @@ void attach_state_forget_pod(struct attach *a, const char *node, const char *pod
     }
 }
 
-/* --- Is --- */
+/* --- Actual state --- */
 
-/* The one place where a state changes. */
+/* The only function that changes the state. */
 static void pair_enter(struct attach_pair *p, enum pair_state next)
 {
-    bool was_remembered = attach_status_is_annotated(p);
+    bool was_annotated = attach_status_is_annotated(p);
 
     assert(next < PAIR_STATE_COUNT && (next == PAIR_ATTACHED || !p->is_reported));
     if (p->state == PAIR_DETACHED && next != PAIR_DETACHED) {
@@ -369,7 +371,7 @@ static void pair_enter(struct attach_pair *p, enum pair_state next)
         attach_metrics_actual(p, 1);
     } else if (p->state != PAIR_DETACHED && next == PAIR_DETACHED) {
         p->is_assumed_in_use = false;
-        p->is_detach_asked = false;
+        p->is_detach_requested = false;
         timer_disarm(&p->unmount_timer);
         attach_metrics_actual(p, -1);
     }
@@ -377,11 +379,11 @@ static void pair_enter(struct attach_pair *p, enum pair_state next)
     p->state = next;
     p->was_reported = p->was_reported && next != PAIR_DETACHED;
     p->changes = ++p->volume->attach->changes;
-    if (attach_status_is_annotated(p) != was_remembered) {
+    if (attach_status_is_annotated(p) != was_annotated) {
         p->node->report++;
         attach_status_mark(p->node);
     }
-    if (next != PAIR_UNCERTAIN) /* whoever failed says when to look again */
+    if (next != PAIR_UNCERTAIN) /* after a failure the caller sets the delay */
         attach_state_mark(p->volume);
 }
 
@@ -396,7 +398,7 @@ void attach_state_set_attached(struct attach_pair *p, const struct held_spec *sp
 
 void attach_state_set_uncertain(struct attach_pair *p, const struct held_spec *spec)
 {
-    assert(!p->is_reported); /* what is reported is attached for certain */
+    assert(!p->is_reported); /* only attached volumes are reported */
     held_spec_copy(&p->volume->spec, spec);
     free(p->device);
     p->device = NULL;

@@ -1,8 +1,8 @@
-/* The two worlds in one: for each volume and node what is wanted, and what is.
+/* Desired and actual state of attachments: one record per pair of volume and node.
  *
- * A pair is there while pods want the volume on the node, while it is or may be attached, or while something
- * is being done about it. Volumes and nodes are there while they have pairs; a node also while it exists.
- * All of it is in the order of names. */
+ * A pair exists while pods need the volume on the node, while the volume is or may be attached, or while an
+ * operation runs. A volume exists while it has pairs; a node while it has pairs or its Node exists. Maps and
+ * arrays are sorted by name, so that passes are deterministic. */
 #ifndef BERTH_CONTROLLERS_ATTACH_ATTACH_STATE_H
 #define BERTH_CONTROLLERS_ATTACH_ATTACH_STATE_H
 
@@ -18,7 +18,7 @@
 struct attach;
 struct metric;
 
-/* The volume may be attached to several nodes at once. Without a spec nobody knows, and it may. */
+/* True if the volume may be attached to several nodes at once; also if its spec is unknown. */
 bool attach_spec_is_shared(const struct held_spec *s);
 
 /* --- The records --- */
@@ -29,64 +29,64 @@ struct attach_pair {
     struct attach_volume *volume;
     struct attach_node *node;
 
-    /* Wanted: while there are pods. */
-    struct held_spec wanted; /* of the first pod */
+    /* Desired state: wanted while pods is not empty. */
+    struct held_spec wanted; /* spec of the first pod */
     VEC(struct object *) pods;
-    bool is_multi_attach_reported; /* of an exclusive volume that is elsewhere */
-    uint64_t tried;                /* when an attach last began, counted as changes are; 0: never */
+    bool is_multi_attach_reported; /* event recorded for an exclusive volume attached elsewhere */
+    uint64_t tried;                /* value of attach.changes at the last attach attempt; 0: never */
 
-    /* Is. */
+    /* Actual state. */
     enum pair_state state;
     char *device;           /* NULL for "" */
-    bool is_assumed_in_use; /* until the node has spoken */
-    bool is_detach_asked;
-    uint64_t detach_asked_ns;
-    struct timer unmount_timer; /* the wait for the node to unmount */
+    bool is_assumed_in_use; /* until the node has reported its volumes in use */
+    bool is_detach_requested;
+    uint64_t detach_requested_ns;
+    struct timer unmount_timer; /* time that the node has for unmounting */
 
-    /* Said of it in the node's status; `report` is the number of the report that says so first. */
+    /* Whether the node's status lists it; `report` is the number of the first report with that value. */
     bool is_reported;
     bool was_reported; /* since it was last known to be detached */
     uint64_t report;
 
-    bool is_busy;     /* an operation has it */
-    bool is_verified; /* being looked at */
-    uint64_t changes; /* of its state */
+    bool is_busy;     /* an operation is running */
+    bool is_verified; /* a verification is running */
+    uint64_t changes; /* value of attach.changes at the last state change */
 };
 
 struct attach_volume {
-    TAILQ_ENTRY(attach_volume) link; /* among those to be looked at */
+    TAILQ_ENTRY(attach_volume) link; /* in the list of marked volumes */
     struct attach *attach;
-    VEC(struct attach_pair *) pairs; /* by the names of nodes */
-    struct held_spec spec;           /* of what is attached; may be unknown after a restart */
+    VEC(struct attach_pair *) pairs; /* sorted by node name */
+    struct held_spec spec;           /* of the attached volume; may be unknown after a restart */
     struct timer retry;
     bool is_marked;
-    struct metric *wanted_count; /* NULL: nothing is counted */
+    struct metric *wanted_count; /* NULL: not counted */
     struct metric *actual_count;
-    char *label; /* of metrics: "kubernetes.io/csi:DRIVER", or the plugin's name */
+    char *label; /* for metrics: "kubernetes.io/csi:DRIVER", or the plugin's name */
     char name[];
 };
 
 struct attach_node {
-    TAILQ_ENTRY(attach_node) link; /* among those whose status is to be written */
+    TAILQ_ENTRY(attach_node) link; /* in the list of nodes whose status must be written */
     struct attach *attach;
-    VEC(struct attach_pair *) pairs; /* by the names of volumes */
-    VEC(char *) in_use;              /* as the node said last; sorted */
-    bool is_in_use_old;              /* the node has said more since */
-    bool is_managed;                 /* the controller attaches for it */
+    VEC(struct attach_pair *) pairs; /* sorted by volume name */
+    VEC(char *) in_use;              /* as the node last reported; sorted */
+    bool is_in_use_old;              /* no memory for the last reported list */
+    bool is_managed;                 /* it has the annotation that this controller attaches for it */
     bool exists;
 
-    /* The status: reports are numbered, each change makes another. */
+    /* Reports, the contents of the node's status, are numbered: each change increments the number. */
     uint64_t report;
     uint64_t acknowledged;
     uint64_t sent;
     bool is_marked;
-    bool may_match;            /* its status may say so already: compare before writing */
-    bool has_annotation;       /* something was written in its annotation at some time */
-    bool is_inherited;         /* this process has not written it: it lists what others attached */
-    bool may_have_stale_write; /* one that was sent before, by whomever, may still arrive */
-    bool is_fence_requested;   /* … and somebody waits until it cannot */
+    bool may_match;            /* the status may be right already: compare before writing */
+    bool has_annotation;       /* its annotation was written or found */
+    bool is_unwritten;         /* not written by this process yet: lists what others attached */
+    bool may_have_stale_write; /* an earlier write, by any process, may still take effect */
+    bool is_fence_requested;   /* a detach waits until it cannot */
     bool was_reread;           /* after a conflict */
-    struct object *known;      /* as last answered; NULL: the cache knows better */
+    struct object *known;      /* from the last answer; NULL: the cache is newer */
     struct api_write write;
     struct timer retry;
     uint64_t retry_ns;
@@ -94,7 +94,7 @@ struct attach_node {
     char name[];
 };
 
-/* --- The worlds --- */
+/* --- All records --- */
 
 struct attach_state {
     struct omap volumes;
@@ -108,14 +108,14 @@ void attach_state_done(struct attach *a);
 
 struct attach_node *attach_node(const struct attach *a, const char *name);
 struct attach_pair *attach_pair(const struct attach *a, const char *volume, const char *node);
-/* These make what is not there. NULL without memory. */
+/* Both create what does not exist. NULL without memory. */
 struct attach_node *attach_state_node_get(struct attach *a, const char *name);
 struct attach_pair *attach_pair_get(struct attach *a, const char *volume, const char *node);
-/* Goes if nothing is left of it, and with it its volume and node. */
+/* Frees it if it is no longer needed, and then its volume and node. */
 void attach_pair_settle(struct attach_pair *p);
 void attach_state_node_settle(struct attach_node *n);
 
-/* The volume is to be looked at, or will be at a moment; all volumes of the node are. */
+/* Marks the volume for the next pass, or at a given time; or all volumes of a node; or all volumes. */
 void attach_state_mark(struct attach_volume *v);
 void attach_state_mark_at(struct attach_volume *v, uint64_t at_ns);
 void attach_state_mark_node(struct attach_node *n);
@@ -125,41 +125,41 @@ static inline bool pair_is_wanted(const struct attach_pair *p)
 {
     return p->pods.count > 0;
 }
-/* The index of a pod among those that want it; their count when it does not. */
+/* The index of the pod in p->pods; their number if it is not there. */
 size_t pair_find_pod(const struct attach_pair *p, const char *uid);
 
-/* --- Wanted --- */
+/* --- Desired state --- */
 
-/* ERR_NOT_FOUND: the node is not managed. A volume that is wanted keeps its first spec, a pod its object. */
+/* ERR_NOT_FOUND: the node is not managed. The first pod determines the spec. */
 int attach_state_want(struct attach *a, const char *node, const char *volume, const struct held_spec *spec,
                       const struct object *pod, struct error *err);
-/* None of the node's volumes is wanted by this pod any more. */
+/* Removes the pod from all pairs of the node. */
 void attach_state_forget_pod(struct attach *a, const char *node, const char *pod_uid);
-/* Nobody wants it any more. May take the pair away. */
+/* Removes all pods. May free the pair. */
 void attach_state_unwant(struct attach_pair *p);
-/* By its index. May take the pair away. */
+/* Removes one pod by its index. May free the pair. */
 void attach_state_unwant_pod(struct attach_pair *p, size_t index);
 
-/* --- Is --- */
+/* --- Actual state --- */
 
-/* spec NULL: not known. device is taken over; NULL for none. */
+/* spec NULL: unknown. Takes over device; NULL for none. */
 void attach_state_set_attached(struct attach_pair *p, const struct held_spec *spec, char *device);
 void attach_state_set_uncertain(struct attach_pair *p, const struct held_spec *spec);
-/* May take the pair away. */
+/* May free the pair. */
 void attach_state_set_detached(struct attach_pair *p);
-/* In the node's status, or not. */
+/* Adds it to the node's status, or removes it. */
 void attach_state_report(struct attach_pair *p, bool is_reported);
-/* The server has the last report in which the pair was taken out, and nothing older can undo that. */
+/* The server has a report without the pair, and no earlier write can revert that. */
 bool attach_state_is_unreported(const struct attach_pair *p);
 
-/* As the node says: what was assumed is known then. ERR_NO_MEMORY: it stays as it was. */
+/* Stores the list that the node reports. On ERR_NO_MEMORY nothing changes. */
 int attach_state_set_in_use(struct attach_node *n, struct texts volumes);
-/* The node says the same as before. */
+/* The node reports the same list as before. */
 void attach_state_confirm_in_use(struct attach_node *n);
 bool attach_state_is_in_use(const struct attach_pair *p);
 
-/* NULL when both worlds fit together, else what does not: pairs linked both ways, states that may be at once,
- * marks, numbers of reports. For the simulator. */
+/* NULL if volumes, nodes, pairs, marks and report numbers are consistent, else what is wrong. For the
+ * simulator. */
 const char *attach_state_check(const struct attach *a);
 
 #endif

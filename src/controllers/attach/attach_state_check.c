@@ -1,21 +1,22 @@
-/* The invariant of the two worlds, and of the operations that have their pairs. */
+/* Checks the invariants of the attach controller's state and of its operations. For the simulator; visits all
+ * pairs. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
 
 #include "base/tailq.h"
 
-/* What was found in a walk. */
+/* Counted during a walk. */
 struct state_sums {
     size_t pairs, marked, busy;
 };
 
-/* Of a volume that is known not to be there nothing is said, asked or awaited. */
+/* A detached volume is neither reported nor being detached. */
 static const char *detached_check(const struct attach_pair *p)
 {
     if (p->is_reported || p->was_reported || p->device)
         return "a detached volume is reported as attached";
-    if (p->is_detach_asked || p->is_assumed_in_use || timer_is_armed(&p->unmount_timer))
+    if (p->is_detach_requested || p->is_assumed_in_use || timer_is_armed(&p->unmount_timer))
         return "a detach is in progress for a detached volume";
     return pair_is_wanted(p) || p->is_busy ? NULL : "an unused pair was not freed";
 }

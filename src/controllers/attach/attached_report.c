@@ -1,13 +1,13 @@
-/* status.volumesAttached of nodes: what each may mount.
+/* Writes status.volumesAttached of nodes: the volumes that a node may mount.
  *
- * A patch carries the version of the Node that it was decided on: one that the network kept and delivers
- * late, perhaps long after the process that sent it, is refused, or it would put back a volume that is being
- * detached. After a conflict the Node as it is then is written to. A node has one write on its way at most;
- * what changes meanwhile goes into the next.
+ * A patch has the version of the Node that it is based on, so that the server refuses a delayed patch, even
+ * one of an earlier process, which would otherwise list a volume again that is being detached. After a
+ * conflict the current Node is patched. At most one write per node is in flight; changes in the meantime go
+ * into the next.
  *
- * While a write may be on its way whose end is not known, of this process or of the one before, nothing is
- * proven by what the Node says: it may still change. Then the next write changes something in any case (an
- * annotation), and whatever was sent before is refused from there on. */
+ * While an earlier write, of this or of a previous process, may still take effect, the current Node proves
+ * nothing. Then the next write is a fence: it changes an annotation and thereby the version, and from then on
+ * the server refuses all earlier writes. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdio.h>
@@ -22,8 +22,8 @@
 
 #define RETRY_NS (100 * NS_PER_MS)
 #define RETRY_NS_MAX (10 * NS_PER_S)
-/* Of an annotation: all of an object's together may have 256 KiB. */
-#define REMEMBERED_BYTES_MAX ((size_t)64 << 10)
+/* Limit for one annotation; all annotations of an object may have 256 KiB. */
+#define ANNOTATION_BYTES_MAX ((size_t)64 << 10)
 
 void attach_status_mark(struct attach_node *n)
 {
@@ -59,7 +59,7 @@ void attach_status_done(struct attach_node *n)
     n->known = object_unref(n->known);
 }
 
-/* --- What it says --- */
+/* --- Contents --- */
 
 static const char *device_of(const struct attach_pair *p)
 {
@@ -71,13 +71,13 @@ bool attach_status_is_annotated(const struct attach_pair *p)
     return p->was_reported && !p->is_reported && !str_has_prefix(str_of(p->volume->name), CSI_PLUGIN "/");
 }
 
-/* "" for none. What does not fit is left out: a node's status matters more. */
+/* Writes nothing if the list is empty. Names beyond the limit are left out: the status is more important. */
 static void write_annotation(const struct attach_node *n, struct buf *out)
 {
     for (size_t i = 0; i < n->pairs.count; i++) {
         const struct attach_pair *p = n->pairs.items[i];
 
-        if (!attach_status_is_annotated(p) || out->len + strlen(p->volume->name) > REMEMBERED_BYTES_MAX)
+        if (!attach_status_is_annotated(p) || out->len + strlen(p->volume->name) > ANNOTATION_BYTES_MAX)
             continue;
         if (!out->len)
             json_out_array(out, NULL);
@@ -136,22 +136,22 @@ static void write_list(const struct attach_node *n, struct buf *out)
         json_out_null(out, "volumesAttached");
 }
 
-/* --- What others wrote --- */
+/* --- Writes of others --- */
 
-/* A process that takes over starts from caches that may be behind: what was attached then may be detached by
- * now, and what the Node says of it is no more than what was true. An attach finds out. */
-void attach_status_hear(struct attach_node *n, const struct node *is)
+/* After a change of leaders the state comes from caches that may be stale: a volume that they listed as
+ * attached may be detached by now. The volume becomes uncertain, and the next attach finds out. */
+void attach_status_observe(struct attach_node *n, const struct node *is)
 {
     if (n->known && version_cmp(object_version(n->known), object_version(&is->obj)) == 1)
-        return; /* it is older than what this process wrote */
+        return; /* older than the last write of this process */
     for (size_t i = 0; i < n->pairs.count; i++) {
         struct attach_pair *p = n->pairs.items[i];
 
         if (!p->is_reported || p->is_busy || p->report > n->acknowledged ||
             node_attached_volume(is, p->volume->name))
             continue;
-        log_info("volume is in the node's status no more, finding out whether it is attached",
-                 LOG_STR("volume", p->volume->name), LOG_STR("node", n->name));
+        log_info("volume no longer in node status, checking attachment", LOG_STR("volume", p->volume->name),
+                 LOG_STR("node", n->name));
         attach_state_report(p, false);
         attach_state_set_uncertain(p, &p->volume->spec);
         attach_state_mark(p->volume);
@@ -160,7 +160,7 @@ void attach_status_hear(struct attach_node *n, const struct node *is)
 
 /* --- The write --- */
 
-/* The server has what was sent, or there is nothing to send: detaches may wait for it. */
+/* The server has this report, or there is nothing to send: detaches that waited for it continue. */
 static void acknowledge_report(struct attach_node *n, uint64_t report)
 {
     n->acknowledged = report;
@@ -170,14 +170,14 @@ static void acknowledge_report(struct attach_node *n, uint64_t report)
             attach_state_mark(n->pairs.items[i]->volume);
 }
 
-/* Something waits for the proof that nothing sent before can arrive. */
+/* A detach waits until no earlier write can take effect. */
 static bool needs_fence(const struct attach_node *n)
 {
     return n->may_have_stale_write && n->is_fence_requested;
 }
 
-/* What the server answered, which the cache may not have heard of. The cache is not told: that the node has
- * this status is no word of the node's. */
+/* Keeps the Node of an answer, which may be newer than the cached one. It is not put into the cache, because
+ * it is not an update by the node. */
 static void set_known(struct attach_node *n, const struct object *o)
 {
     struct object *before = n->known;
@@ -186,7 +186,8 @@ static void set_known(struct attach_node *n, const struct object *o)
     (void)object_unref(before);
 }
 
-/* The Node to decide on: as cached, or as answered where that is newer. NULL: there is none. */
+/* The Node to base a write on: the cached one, or that of the last answer if it is newer. NULL: it does not
+ * exist. */
 static const struct object *latest_node(struct attach *a, struct attach_node *n)
 {
     const struct object *o = informer_get(a->nodes, "", n->name);
@@ -197,26 +198,26 @@ static const struct object *latest_node(struct attach *a, struct attach_node *n)
     return n->known ? n->known : o;
 }
 
-static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct attach_node *n = ctx;
 
-    if (outcome == API_DONE || x->r == -ERR_NOT_FOUND) {
-        /* What was sent before has an older version, or the uid of a Node that is gone. */
-        n->is_inherited = n->may_have_stale_write = n->is_fence_requested = n->was_reread = false;
-        set_known(n, x->object);
+    if (outcome == API_DONE || answer->r == -ERR_NOT_FOUND) {
+        /* Earlier writes have an older version, or the uid of a deleted Node. */
+        n->is_unwritten = n->may_have_stale_write = n->is_fence_requested = n->was_reread = false;
+        set_known(n, answer->object);
         acknowledge_report(n, n->sent);
-    } else if (outcome == API_CONFLICT && (x->http_status == 0 || (x->object && !n->was_reread))) {
-        /* Heartbeats come between, but not twice in a row. */
-        n->was_reread = x->object != NULL;
-        if (x->object) {
-            attach_status_hear(n, node_of(x->object));
-            set_known(n, x->object);
+    } else if (outcome == API_CONFLICT && (answer->http_status == 0 || (answer->object && !n->was_reread))) {
+        /* A heartbeat may cause a conflict, but hardly two in a row. */
+        n->was_reread = answer->object != NULL;
+        if (answer->object) {
+            attach_status_observe(n, node_of(answer->object));
+            set_known(n, answer->object);
         }
         attach_status_mark(n);
     } else {
-        if (x->object)
-            set_known(n, x->object); /* if it is gone the cache will know by then */
+        if (answer->object)
+            set_known(n, answer->object); /* the cache will see a deletion itself */
         n->may_have_stale_write = true;
         n->was_reread = false;
         n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
@@ -224,18 +225,18 @@ static void on_answer(void *ctx, enum api_outcome outcome, const struct client_a
             n->retry_ns = RETRY_NS_MAX;
         timer_arm_after(&n->retry, n->retry_ns);
         log_warn("cannot update volumesAttached of node, will retry", LOG_STR("node", n->name),
-                 LOG_ERR(&x->error));
+                 LOG_ERR(&answer->error));
     }
     if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);
     attach_state_node_settle(n);
 }
 
-/* Metadata of nodes can be written together with their status. */
+/* Metadata of a Node can be written together with its status. */
 static enum api_decision decide_status(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf remembered = BUF_INIT(WRITE_BODY_BYTES_MAX);
+    _cleanup_(buf_done_p) struct buf annotated = BUF_INIT(WRITE_BODY_BYTES_MAX);
     char number[ATTACH_FENCE_BYTES];
     struct attach_node *n = ctx;
     struct merge_patch p;
@@ -245,12 +246,12 @@ static enum api_decision decide_status(void *ctx, const struct object *now, stru
         attach_fence_number(n->attach, number);
         merge_patch_annotation(&p, ATTACH_FENCE, number);
     }
-    write_annotation(n, &remembered);
-    if (remembered.failed)
-        body->failed = remembered.failed;
-    n->has_annotation |= remembered.len > 0;
+    write_annotation(n, &annotated);
+    if (annotated.failed)
+        body->failed = annotated.failed;
+    n->has_annotation |= annotated.len > 0;
     if (n->has_annotation)
-        merge_patch_annotation(&p, ANN_MAY_BE_ATTACHED, remembered.len ? buf_cstr(&remembered) : NULL);
+        merge_patch_annotation(&p, ANN_MAY_BE_ATTACHED, annotated.len ? buf_cstr(&annotated) : NULL);
     merge_patch_member(&p, "status");
     json_out_object(body, NULL);
     write_list(n, body);
@@ -278,17 +279,16 @@ static void write_node_status(struct attach *a, struct attach_node *n)
     const struct object *o = latest_node(a, n);
 
     if (api_write_is_active(&n->write) || timer_is_armed(&n->retry))
-        return; /* the answer, or the end of the delay, looks again */
+        return; /* the answer, or the end of the delay, marks the node again */
     if (o)
-        attach_recover_listed(a, n, node_of(o)); /* before it is written over */
+        attach_recover_listed(a, n, node_of(o)); /* before the patch replaces the list */
     else
-        n->may_have_stale_write = n->is_inherited =
-            false; /* nobody is there to be told; another one of that name has another uid */
+        n->may_have_stale_write = n->is_unwritten = false; /* earlier writes have another uid */
     if (n->report == n->acknowledged && !needs_fence(n))
         return;
     if (!o || (n->may_match && !needs_fence(n) && status_matches(node_of(o), n))) {
         n->may_match = false;
-        acknowledge_report(n, n->report); /* there is nothing to be told, or nobody */
+        acknowledge_report(n, n->report); /* nothing to write, or no Node */
     } else {
         send_status(a, n, o);
     }

@@ -1,4 +1,5 @@
-/* Who attaches a volume: its CSI driver, by way of a VolumeAttachment, or a plugin of this process. */
+/* Selects the attacher of a volume: its CSI driver, through a VolumeAttachment, or a plugin of this process.
+ * Cached objects only; costs a walk over the plugins. */
 #include "controllers/attach/attach_int.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 
 /* --- Specs --- */
 
-/* Pods' volumes of plugins that are here do not say; those that became CSI drivers' have modes. */
+/* Inline volumes of plugins have no access modes; their translations to CSI have. */
 bool attach_spec_is_shared(const struct held_spec *s)
 {
     const struct volume *v = s->holder ? s->spec.volume : NULL;
@@ -17,9 +18,9 @@ bool attach_spec_is_shared(const struct held_spec *s)
     return !v || v->modes == 0 || (v->modes & (ACCESS_RWX | ACCESS_ROX)) != 0;
 }
 
-/* --- Who attaches --- */
+/* --- Selection --- */
 
-/* A driver that nobody has described needs attaching. */
+/* A driver without a CSIDriver object requires attaching. */
 static int find_csi(struct attach *a, const struct buf *volume_name, struct attacher_choice *ret,
                     struct buf *ret_name, struct error *err)
 {
@@ -40,8 +41,8 @@ static int find_csi(struct attach *a, const struct buf *volume_name, struct atta
     return buf_check(ret_name, "volume name", err);
 }
 
-/* A kubelet waits for the word that a volume is attached and mounts it then; Berth's agent never mounts it,
- * and an event that says otherwise would mislead. */
+/* A kubelet waits until a volume is reported as attached and then mounts it. Berth's agent never mounts these
+ * kinds, and an event about a successful attach would be misleading. */
 static bool is_never_mounted(const struct attach *a, const struct held_spec *spec, const char *node)
 {
     const struct object *o = informer_get(a->nodes, "", node);
@@ -57,7 +58,7 @@ static int find_plugin(struct attach *a, const struct held_spec *spec, const cha
     int r = registry_by_spec(a->o.registry, &spec->spec, &p, &why);
 
     if (r == -ERR_NOT_FOUND || is_never_mounted(a, spec, node))
-        return 0; /* whatever it is, nobody attaches it */
+        return 0; /* no plugin attaches it */
     if (r < 0) {
         *err = why;
         return error_wrap(err, "failed to get AttachablePlugin from volumeSpec for volume \"%s\" err=",
@@ -78,14 +79,14 @@ int attacher_select(struct attach *a, const struct held_spec *spec, const char *
 
     if (csi_attach_volume_name(spec, &csi))
         r = find_csi(a, &csi, &m, ret_name, err);
-    else if (spec_source(&spec->spec).kind != SOURCE_CSI) /* those in pods are never attached */
+    else if (spec_source(&spec->spec).kind != SOURCE_CSI) /* inline CSI volumes are never attached */
         r = find_plugin(a, spec, node, &m, ret_name, err);
     if (r == 0)
         *ret = m;
     return r;
 }
 
-/* inputs.c. */
+/* Nothing is detached while a pod waits for a driver (attach_handlers.c). */
 static int check_drivers(const struct attach *a, struct error *err)
 {
     return a->awaiting.count == 0
@@ -93,8 +94,8 @@ static int check_drivers(const struct attach *a, struct error *err)
                : error_set(err, ERR_UNAVAILABLE, "a driver that a pod needs is not initialized yet");
 }
 
-/* What is attached must be detached although its driver is not described any more, or says now that there was
- * no need. */
+/* An attached volume must be detached even if its CSIDriver was deleted or now says that attaching is not
+ * required. */
 static int find_by_spec(struct attach *a, const struct held_spec *spec, struct attacher_choice *ret,
                         struct error *err)
 {

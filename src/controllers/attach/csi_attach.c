@@ -1,14 +1,14 @@
-/* CSI volumes: a VolumeAttachment is made, and the driver's attacher does the rest; deleting it detaches.
+/* CSI volumes: creating a VolumeAttachment lets the driver's attacher attach the volume; deleting it
+ * detaches.
  *
- * Nothing waits in a loop: the attachment's events look whether it is done. What the server answers is taken
- * into the cache before that, so that an attachment that was just made, or is on its way out, is seen.
+ * Nothing polls: each event of the attachment checks whether the work is done. Answers of the server go into
+ * the cache first, so that an attachment that was just created or deleted is seen.
  *
- * A deletion carries the version that it was decided on, and an attachment that was found, not made, is
- * written to before anybody relies on it: a deletion that was sent before, perhaps by the process before, is
- * refused from there on, or it would detach under a node that was told to mount.
+ * A delete has the version that it was decided on, and an attachment that already existed is patched (a
+ * fence) before the volume counts as attached: the server then refuses a delayed delete of an earlier
+ * process, which would detach the volume while the node mounts it.
  *
- * A handle that has a '^' in it can be attached and not be detached: the name does not say where it begins.
- */
+ * A handle that contains '^' can be attached but not detached, because the unique name is ambiguous. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdio.h>
@@ -30,11 +30,11 @@ struct csi_work {
     enum csi_what what;
     char *driver;
     char *handle;
-    bool is_listed;          /* among the works that wait for attachments */
-    bool is_sent;            /* the request was answered: the rest is the attacher's */
-    bool is_found;           /* of an attach: somebody had made it before */
+    bool is_listed;          /* in attach.csi_works */
+    bool is_sent;            /* the request was answered: waiting for the attacher */
+    bool is_found;           /* of an attach: the attachment already existed */
     unsigned reads;          /* of a detach, after conflicts */
-    struct attach_slot slot; /* of: */
+    struct attach_slot slot; /* for the write */
     struct api_write write;
     struct timer limit;
     struct deferred later;
@@ -57,7 +57,7 @@ bool csi_attach_volume_name(const struct held_spec *spec, struct buf *ret)
     return true;
 }
 
-/* "driver^handle" in two. ERR_INVALID. */
+/* Splits "driver^handle". ERR_INVALID. */
 static int split_volume_name(struct csi_work *c, struct str name, bool takes_carets, struct error *err)
 {
     struct str rest = name, driver = str_next(&rest, '^');
@@ -120,8 +120,8 @@ static void work_end(struct csi_work *c, int r, const struct error *err)
     w->done(w, r, &why);
 }
 
-/* Its names, and its place among the works. Two volumes whose attachments have one name are not attached at
- * once. */
+/* Sets the names and adds the work to the map. Two volumes whose attachments have the same name are not
+ * attached at once. */
 static int work_open(struct csi_work *c, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf of_spec = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
@@ -148,7 +148,7 @@ static int work_open(struct csi_work *c, struct error *err)
     return 0;
 }
 
-/* What is known of the names, or NULL: the failure is told later. */
+/* NULL: it could not be started; the failure is reported later. */
 static struct csi_work *work_begin(struct attach_work *w, enum csi_what what)
 {
     struct csi_work *c = calloc(1, sizeof *c);
@@ -181,23 +181,24 @@ static const struct attachment *cached_attachment(const struct csi_work *c)
     return o ? (const struct attachment *)(const void *)o : NULL;
 }
 
-/* False: not yet. */
+/* False: still waiting. */
 static bool is_work_done(const struct csi_work *c, int *ret, struct error *err)
 {
-    const struct attachment *x = cached_attachment(c);
-    const char *complaint =
-        x ? c->what == CSI_ATTACHING ? x->attach_error.message : x->detach_error.message : "";
+    const struct attachment *attachment = cached_attachment(c);
+    const char *complaint = attachment ? c->what == CSI_ATTACHING ? attachment->attach_error.message
+                                                                  : attachment->detach_error.message
+                                       : "";
 
     *ret = 0;
-    if (c->what == CSI_DETACHING && !x)
+    if (c->what == CSI_DETACHING && !attachment)
         return true;
-    if (!x)
+    if (!attachment)
         return false;
-    if (c->what == CSI_ATTACHING && x->obj.is_deleting) {
+    if (c->what == CSI_ATTACHING && attachment->obj.is_deleting) {
         *ret = error_set(err, ERR_BUSY, "volume attachment is being deleted");
         return true;
     }
-    if (c->what == CSI_ATTACHING && x->is_attached)
+    if (c->what == CSI_ATTACHING && attachment->is_attached)
         return true;
     if (complaint[0])
         *ret = error_set(err, ERR_IO, "%s", complaint);
@@ -210,7 +211,7 @@ static void work_check(struct csi_work *c)
     int r;
 
     if (c->slot.state != SLOT_NONE)
-        return; /* a request is on its way: its answer looks again */
+        return; /* a request is in flight: its answer checks again */
     if (!is_work_done(c, &r, &err)) {
         if (!timer_is_armed(&c->limit))
             timer_arm_after(&c->limit, WAIT_NS);
@@ -253,43 +254,44 @@ void csi_attach_on_event(struct attach *a, const char *name)
 
 /* --- Attaching --- */
 
-static void end_not_attached(struct csi_work *c, const struct client_answer *x)
+static void end_not_attached(struct csi_work *c, const struct client_answer *answer)
 {
-    struct error err = x->error;
+    struct error err = answer->error;
 
     (void)error_wrap(&err, "attacher.Attach failed");
-    work_end(c, x->r, &err);
+    work_end(c, answer->r, &err);
 }
 
-static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
-    if (outcome != API_DONE && x->r != -ERR_EXISTS) {
-        end_not_attached(c, x);
+    if (outcome != API_DONE && answer->r != -ERR_EXISTS) {
+        end_not_attached(c, answer);
         return;
     }
     c->is_sent = true;
-    c->is_found = x->r == -ERR_EXISTS;
+    c->is_found = answer->r == -ERR_EXISTS;
     attach_slot_release(c->owner->attach, &c->slot);
     work_check(c);
 }
 
-/* Who may not write to attachments goes without: only what was sent and not answered could hurt. */
-static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+/* Without permission to patch attachments the fence is skipped: only an unanswered delete of an earlier
+ * process could do harm. */
+static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     attach_slot_release(c->owner->attach, &c->slot);
-    if (outcome != API_DONE && x->r != -ERR_DENIED) {
-        end_not_attached(c, x);
+    if (outcome != API_DONE && answer->r != -ERR_DENIED) {
+        end_not_attached(c, answer);
         return;
     }
     c->is_found = false;
     work_check(c);
 }
 
-/* A write of the attachment that begins now. */
+/* Options for a write of the attachment. */
 static struct api_write_options write_of(struct csi_work *c, enum client_verb verb, api_done_fn *done)
 {
     return (struct api_write_options){
@@ -315,24 +317,25 @@ static enum api_decision decide_fence(void *ctx, const struct object *now, struc
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* It is there, attached, and not of our making: from the next version on it is ours. */
+/* The attachment exists, is attached, and was not created by this work: changes its version, so that earlier
+ * deletes are refused. */
 static void fence_attachment(struct attach_slot *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
-    const struct attachment *x = cached_attachment(c);
+    const struct attachment *attachment = cached_attachment(c);
     struct api_write_options w = write_of(c, CLIENT_PATCH, on_fenced);
 
-    if (!x) { /* gone while it waited for its turn */
+    if (!attachment) { /* deleted while it waited for a slot */
         attach_slot_release(c->owner->attach, t);
         work_check(c);
         return;
     }
-    w.object = &x->obj;
+    w.object = &attachment->obj;
     w.decide = decide_fence;
     api_write_start(&c->write, &w);
 }
 
-/* What was a pod's volume comes with its spec, since there is no PersistentVolume to read it from. */
+/* The attachment of an inline volume contains the volume's spec, because there is no PersistentVolume. */
 static void write_attachment(const struct csi_work *c, struct buf *out)
 {
     const struct volume_spec *s = &c->owner->spec.spec;
@@ -385,7 +388,7 @@ static void csi_attach(struct attach_work *w)
 
 static void delete_version(struct csi_work *c, const struct object *o);
 
-/* Gone from the cache too, or an attach that follows would take it for its own. */
+/* Waits until the attachment is also gone from the cache; otherwise a following attach would find it. */
 static void await_end(struct csi_work *c)
 {
     c->is_sent = true;
@@ -393,28 +396,29 @@ static void await_end(struct csi_work *c)
     work_check(c);
 }
 
-static void end_not_detached(struct csi_work *c, const struct client_answer *x)
+static void end_not_detached(struct csi_work *c, const struct client_answer *answer)
 {
-    struct error err = x->error;
+    struct error err = answer->error;
 
     (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
-    work_end(c, x->r, &err);
+    work_end(c, answer->r, &err);
 }
 
-static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
-    /* It has changed, or another has its name. */
-    if (outcome != API_DONE && x->object && !x->object->is_deleting && c->reads++ < DELETE_READS_MAX)
-        delete_version(c, x->object);
+    /* It has changed, or another attachment has its name. */
+    if (outcome != API_DONE && answer->object && !answer->object->is_deleting &&
+        c->reads++ < DELETE_READS_MAX)
+        delete_version(c, answer->object);
     else if (api_write_succeeded(outcome))
         await_end(c);
     else
-        end_not_detached(c, x);
+        end_not_detached(c, answer);
 }
 
-/* This one, as it was when nobody wanted it any more. */
+/* Deletes only this version, which no pod needs. */
 static void delete_version(struct csi_work *c, const struct object *o)
 {
     struct api_write_options w = write_of(c, CLIENT_DELETE, on_deleted);
@@ -424,26 +428,26 @@ static void delete_version(struct csi_work *c, const struct object *o)
     api_write_start(&c->write, &w);
 }
 
-static void on_read_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     if (outcome == API_DONE)
-        delete_version(c, x->object);
-    else if (x->r == -ERR_NOT_FOUND)
+        delete_version(c, answer->object);
+    else if (answer->r == -ERR_NOT_FOUND)
         await_end(c);
     else
-        end_not_detached(c, x);
+        end_not_detached(c, answer);
 }
 
-/* Where the cache does not know it the server may. */
+/* The server may have an attachment that the cache does not have. */
 static void delete_attachment(struct attach_slot *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
-    const struct attachment *x = cached_attachment(c);
+    const struct attachment *attachment = cached_attachment(c);
 
-    if (x)
-        delete_version(c, &x->obj);
+    if (attachment)
+        delete_version(c, &attachment->obj);
     else
         api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_read_for_delete, c);
 }
@@ -458,14 +462,14 @@ static void csi_detach(struct attach_work *w)
 
 /* --- Verifying --- */
 
-static void on_read_for_verify(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_verify(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     c->owner->is_attached =
-        outcome == API_DONE && ((const struct attachment *)(const void *)x->object)->is_attached;
-    if (x->r < 0 && x->r != -ERR_NOT_FOUND)
-        work_end(c, x->r, &x->error); /* no answer proves nothing */
+        outcome == API_DONE && ((const struct attachment *)(const void *)answer->object)->is_attached;
+    if (answer->r < 0 && answer->r != -ERR_NOT_FOUND)
+        work_end(c, answer->r, &answer->error); /* without an answer nothing is known */
     else
         work_end(c, 0, NULL);
 }
@@ -477,11 +481,11 @@ static void read_attachment(struct attach_slot *t)
     api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_read_for_verify, c);
 }
 
-/* A driver that needs no attaching has it all attached. */
+/* Volumes of a driver that requires no attaching count as attached. */
 static void csi_verify(struct attach_work *w)
 {
     struct csi_work *c = work_begin(w, CSI_VERIFYING);
-    const struct attachment *x = c ? cached_attachment(c) : NULL;
+    const struct attachment *attachment = c ? cached_attachment(c) : NULL;
     struct attacher_choice m = { 0 };
     struct error err;
 
@@ -489,8 +493,8 @@ static void csi_verify(struct attach_work *w)
         return;
     w->is_attached =
         attacher_select(w->attach, &w->spec, w->node, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
-    if (w->is_attached || x) {
-        w->is_attached = w->is_attached || x->is_attached;
+    if (w->is_attached || attachment) {
+        w->is_attached = w->is_attached || attachment->is_attached;
         loop_defer(&c->later);
     } else {
         attach_slot_acquire(w->attach, &c->slot, read_attachment);

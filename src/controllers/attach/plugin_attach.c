@@ -1,4 +1,4 @@
-/* Volumes of plugins: blocking calls, each a job. A call that nobody waits for any more ends by itself. */
+/* Volumes of plugins: each call blocks and runs as a job on the pool. A dropped call runs to its end. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@ struct plugin_call {
     const struct volume_plugin *plugin; /* a reference */
     struct volume_env env;
     struct held_spec spec;
-    char *volume; /* as the plugin calls it */
+    char *volume; /* the plugin's name of the volume */
     char *node;
     bool is_attached;
     char *device;
@@ -40,7 +40,7 @@ static void on_call_done(void *ctx, struct job *j, int r, const struct error *er
     w->done(w, r, err);
 }
 
-/* Without a limit: plugins have their own. */
+/* Without a time limit: plugins have their own. */
 static void start_call(struct attach_work *w, const struct job_type *type)
 {
     struct plugin_call *c = calloc(1, sizeof *c);
@@ -79,7 +79,7 @@ static void plugin_drop(struct attach_work *w)
     w->work = job_drop(w->work);
 }
 
-/* A device whose name is lost for lack of memory is attached all the same: a failure, and once more. */
+/* Without memory for the device's name an attached volume is reported as a failure, and attached again. */
 static int run_attach(struct job *j, struct error *err)
 {
     struct plugin_call *c = CONTAINER_OF(j, struct plugin_call, job);

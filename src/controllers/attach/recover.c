@@ -1,13 +1,12 @@
-/* At the start: what is attached, as nodes and VolumeAttachments tell it.
+/* Restores the actual state at the start from Nodes and VolumeAttachments.
  *
- * What a node's status lists is attached. What has a VolumeAttachment and is in no status may be, and so may
- * what a node's annotation remembers: it was on its way when the last process ended, in one direction or the
- * other. Waits for nodes to unmount begin anew.
- * Whatever cannot be read here is logged and passed over.
+ * A volume in a node's status is attached. A volume that only has a VolumeAttachment, or is in a node's
+ * annotation, is uncertain: it was being attached or detached when the previous process ended. The time for
+ * unmounting starts again. Objects that cannot be read are logged and skipped.
  *
- * The cache of a process that has just become leader may be behind what the leader before it wrote, and an
- * exclusive volume that it does not know to be attached would be attached to a second node. So both kinds are
- * first listed from the server, page by page, into the caches; nothing is done before that has succeeded. */
+ * The cache of a new leader may be older than the last writes of the previous leader, and an exclusive volume
+ * that it does not know to be attached would be attached to a second node. So Nodes and VolumeAttachments are
+ * first listed from the server's store into the caches, and no operation starts before that has succeeded. */
 #include "controllers/attach/attach_int.h"
 
 #include <string.h>
@@ -15,7 +14,7 @@
 #include "base/log.h"
 #include "base/mutant.h"
 
-#define REMEMBERED_JSON_BYTES_MAX ((size_t)4 << 20)
+#define ANNOTATION_JSON_BYTES_MAX ((size_t)4 << 20)
 #define PAGE_COUNT 500
 #define LIST_RETRY_NS NS_PER_S
 
@@ -59,7 +58,8 @@ static int recover_uncertain(struct attach *a, const struct attach_node *n, stru
     return 0;
 }
 
-/* Volumes that were being detached. Whoever may write nodes may write this. */
+/* Volumes that were being detached. The annotation is not trusted: any client that may write Nodes can set
+ * it. */
 static int recover_annotated(struct attach *a, struct attach_node *n, const char *text, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -67,7 +67,7 @@ static int recover_annotated(struct attach *a, struct attach_node *n, const char
     int r;
 
     n->has_annotation = true;
-    json_init(&d, REMEMBERED_JSON_BYTES_MAX);
+    json_init(&d, ANNOTATION_JSON_BYTES_MAX);
     r = json_parse(&d, str_of(text), &list, err);
     for (json_ref v = r == 0 ? json_first(&d, list) : 0; v && r == 0; v = json_next(&d, v)) {
         struct str name = json_type(&d, v) == JSON_STRING ? json_text(&d, v) : STR_LIT("");
@@ -81,32 +81,32 @@ static int recover_annotated(struct attach *a, struct attach_node *n, const char
 static int recover_node(struct attach *a, const struct node *is, struct error *err)
 {
     struct attach_node *n = attach_state_node_get(a, is->obj.name);
-    const char *remembered = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
+    const char *annotated = object_annotation(&is->obj, ANN_MAY_BE_ATTACHED);
     int r = 0;
 
     if (!n)
         return error_no_memory(err);
     n->exists = true;
     n->may_match = true;
-    n->is_inherited = true;
-    n->may_have_stale_write = true; /* the process before may have sent something */
+    n->is_unwritten = true;
+    n->may_have_stale_write = true; /* the previous process may have sent writes */
     for (uint32_t i = 0; i < is->volumes_attached_count && r == 0; i++)
         if (is->volumes_attached[i].name[0])
             r = recover_volume(a, is, &is->volumes_attached[i], err);
-    if (r == 0 && remembered)
-        r = recover_annotated(a, n, remembered, err);
+    if (r == 0 && annotated)
+        r = recover_annotated(a, n, annotated, err);
     if (attach_state_set_in_use(n, is->volumes_in_use) < 0)
         r = error_no_memory(err);
     n->is_managed = object_annotation(&is->obj, ANN_CONTROLLER_ATTACHES) != NULL;
     return r;
 }
 
-/* Whatever this process detaches it has written about before, and then nothing is inherited any more. */
+/* This process writes the status before it detaches anything, and the first write ends this. */
 void attach_recover_listed(struct attach *a, const struct attach_node *n, const struct node *is)
 {
     struct error err;
 
-    if (!n->is_inherited || MUTANT("attach-forgets-the-last-leader"))
+    if (!n->is_unwritten || MUTANT("attach-forgets-the-last-leader"))
         return;
     for (uint32_t i = 0; i < is->volumes_attached_count; i++) {
         const struct attached_volume *v = &is->volumes_attached[i];
@@ -123,24 +123,24 @@ void attach_recover_listed(struct attach *a, const struct attach_node *n, const 
 
 /* --- Attachments --- */
 
-static int recover_attachment(struct attach *a, const struct attachment *x, struct error *err)
+static int recover_attachment(struct attach *a, const struct attachment *attachment, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    const struct object *o = informer_get(a->volumes, "", x->volume_name);
+    const struct object *o = informer_get(a->volumes, "", attachment->volume_name);
     _cleanup_(held_spec_clear_p) struct held_spec spec = { .holder = NULL };
     struct attach_pair *p;
     struct attacher_choice m = { 0 };
     int r;
 
     if (!o)
-        return 0; /* nobody knows what it was */
+        return 0; /* the volume is unknown */
     (void)held_spec_set(&spec, o, /* of= */ NULL, /* is_read_only= */ false);
     r = held_spec_migrate(&spec, err);
     if (r == 0)
-        r = attacher_select(a, &spec, x->node_name, &m, &name, err);
+        r = attacher_select(a, &spec, attachment->node_name, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
-    p = attach_pair_get(a, buf_cstr(&name), x->node_name);
+    p = attach_pair_get(a, buf_cstr(&name), attachment->node_name);
     if (!p)
         return error_no_memory(err);
     if (p->state == PAIR_DETACHED && !p->is_busy)
@@ -148,23 +148,23 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
     return 0;
 }
 
-/* One for a pod's own volume says all that is to be known: which it is. It is detached unless the pod is
- * still there. One of another name was not made by an attach controller, and would not be found to be
- * deleted. */
-static int recover_inline(struct attach *a, const struct attachment *x, struct error *err)
+/* An attachment of an inline volume identifies the volume. It is detached unless its pod still exists. One
+ * with another name was not created by an attach controller, and a detach would not find it. */
+static int recover_inline(struct attach *a, const struct attachment *attachment, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     char made[CSI_NAME_BYTES];
     struct attach_pair *p;
-    int r = csi_attachment_name(x->attacher, x->inline_handle, x->node_name, made, err);
+    int r = csi_attachment_name(attachment->attacher, attachment->inline_handle, attachment->node_name, made,
+                                err);
 
-    if (r < 0 || strcmp(made, x->obj.name) != 0)
+    if (r < 0 || strcmp(made, attachment->obj.name) != 0)
         return r;
-    buf_addf(&name, CSI_PLUGIN "/%s^%s", x->attacher, x->inline_handle);
+    buf_addf(&name, CSI_PLUGIN "/%s^%s", attachment->attacher, attachment->inline_handle);
     r = buf_check(&name, "volume", err);
     if (r < 0)
         return r;
-    p = attach_pair_get(a, buf_cstr(&name), x->node_name);
+    p = attach_pair_get(a, buf_cstr(&name), attachment->node_name);
     if (!p)
         return error_no_memory(err);
     if (p->state == PAIR_DETACHED && !p->is_busy)
@@ -172,22 +172,23 @@ static int recover_inline(struct attach *a, const struct attachment *x, struct e
     return 0;
 }
 
-/* Also now and then later: one whose making was given up on, and arrived all the same, is to be found. */
+/* Also called periodically: finds attachments whose create was given up without an answer and took effect
+ * later. */
 void attach_recover_attachments(struct attach *a)
 {
     struct informer_cursor at;
     struct error err;
 
     for (const struct object *o = informer_first(a->attachments, &at); o; o = informer_next(&at)) {
-        const struct attachment *x = (const struct attachment *)(const void *)o;
+        const struct attachment *attachment = (const struct attachment *)(const void *)o;
         int r = 0;
 
-        if (!x->node_name[0])
+        if (!attachment->node_name[0])
             continue;
-        if (x->volume_name[0] && !MUTANT("attach-forgets-attachments"))
-            r = recover_attachment(a, x, &err);
-        else if (x->inline_handle[0])
-            r = recover_inline(a, x, &err);
+        if (attachment->volume_name[0] && !MUTANT("attach-forgets-attachments"))
+            r = recover_attachment(a, attachment, &err);
+        else if (attachment->inline_handle[0])
+            r = recover_inline(a, attachment, &err);
         if (r < 0)
             log_failure("VolumeAttachment", o->name, &err);
     }
@@ -205,24 +206,25 @@ static void recover_all(struct attach *a)
     attach_handlers_all_pods(a);
 }
 
-/* --- As the server has them now --- */
+/* --- Lists from the server --- */
 
 static const enum kind listed_kinds[] = { KIND_NODE, KIND_ATTACHMENT };
 
 static void list_page(struct attach *a, const char *token);
 
-static void on_page(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_page(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct attach *a = ctx;
     enum kind kind = listed_kinds[a->start.listed];
 
-    for (size_t i = 0; outcome == API_DONE && i < x->list.count && !MUTANT("attach-trusts-its-caches"); i++)
-        informer_observe(kind == KIND_NODE ? a->nodes : a->attachments, x->list.items[i]);
-    if (outcome == API_DONE && x->list.continue_token[0]) {
-        list_page(a, x->list.continue_token);
-    } else if (outcome != API_DONE && x->r != -ERR_NOT_FOUND) { /* not found: the server has no such kind */
-        log_warn("cannot list what is attached, will retry", LOG_STR("kind", kind_info(kind)->plural),
-                 LOG_ERR(&x->error));
+    for (size_t i = 0; outcome == API_DONE && i < answer->list.count && !MUTANT("attach-trusts-its-caches");
+         i++)
+        informer_observe(kind == KIND_NODE ? a->nodes : a->attachments, answer->list.items[i]);
+    if (outcome == API_DONE && answer->list.continue_token[0]) {
+        list_page(a, answer->list.continue_token);
+    } else if (outcome != API_DONE && answer->r != -ERR_NOT_FOUND) { /* not found: kind not served */
+        log_warn("cannot list attached volumes, will retry", LOG_STR("kind", kind_info(kind)->plural),
+                 LOG_ERR(&answer->error));
         timer_arm_after(&a->start.retry, LIST_RETRY_NS);
     } else if (++a->start.listed < ARRAY_LEN(listed_kinds)) {
         list_page(a, /* token= */ NULL);
@@ -232,7 +234,7 @@ static void on_page(void *ctx, enum api_outcome outcome, const struct client_ans
     }
 }
 
-/* Without a version: not from a cache of the server. */
+/* Without a version the server answers from its store, not from a cache. */
 static void list_page(struct attach *a, const char *token)
 {
     struct api_write_options o = { .api = a->api,

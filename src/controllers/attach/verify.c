@@ -1,7 +1,8 @@
-/* Verification: what is thought to be attached is asked about, node by node, now and then.
+/* Verification: asks periodically, per node, whether attached volumes are still attached.
  *
- * What is found gone is detached here too, and attached again where it is wanted. A pair that changes while
- * it is asked about is left alone, as is one whose plugin cannot tell. */
+ * A volume that is no longer attached becomes detached here and is attached again if it is wanted. A pair
+ * that changes during the verification is skipped, as is one whose plugin cannot determine the state. Costs:
+ * one call per attached volume and period. */
 #include "controllers/attach/attach_int.h"
 
 #include <stdlib.h>
@@ -11,14 +12,14 @@
 
 struct verification;
 
-/* One pair. */
+/* A pair. */
 struct check {
     struct attach_work work;
     struct verification *all;
-    uint64_t changes; /* of the pair, when it was asked about */
+    uint64_t changes; /* of the pair at the start */
 };
 
-/* One node. */
+/* A node. */
 struct verification {
     TAILQ_ENTRY(verification) link;
     struct attach *attach;
@@ -65,7 +66,7 @@ static bool is_to_be_checked(const struct attach_pair *p)
     return p->state == PAIR_ATTACHED && p->volume->spec.holder && !p->is_verified && !p->is_busy;
 }
 
-/* One more, if somebody can tell. */
+/* Adds the pair if its volume has an attacher. */
 static void add_check(struct attach *a, struct verification *v, struct attach_pair *p)
 {
     struct check *c = &v->checks[v->count];
@@ -96,7 +97,7 @@ static void verify_node(struct attach *a, const struct attach_node *n)
         count += is_to_be_checked(n->pairs.items[i]);
     v = count ? calloc(1, sizeof *v + count * sizeof v->checks[0]) : NULL;
     if (!v)
-        return; /* the next time */
+        return; /* at the next period */
     v->attach = a;
     v->began_ns = loop_now_ns(a->o.part.loop);
     TAILQ_INSERT_TAIL(&a->verifications, v, link);

@@ -1,10 +1,10 @@
-/* Binding a pair: four writes, each of which leaves a state that the next sync goes on from.
+/* Binds a claim and a volume with four writes. Each leaves a state from which the next sync continues, so
+ * that a crash between them does no harm.
  *
- *   W1  volume: claimRef          before anything else: from here on the volume is the claim's
- *   W2  volume: phase Bound       beside W3
+ *   W1  volume: claimRef          first: from here on the volume belongs to the claim
+ *   W2  volume: phase Bound       together with W3
  *   W3  claim: volumeName, annotations
- *   W4  claim: status             after both: a claim is never Bound before its volume is
- */
+ *   W4  claim: status             after W2 and W3: a claim is never Bound before its volume is */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
@@ -20,30 +20,31 @@ static bool refers_to(const struct volume *v, const struct claim *c)
            strcmp(v->claim.name, c->obj.name) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
 }
 
-/* A claim whose volume was provisioned is served when it is bound: what fails on the way counts. */
-static void record_result(const struct sync_request *x, enum api_outcome outcome)
+/* Provisioning of a claim counts until the claim is bound, including failures of these writes. */
+static void record_result(const struct sync_request *request, enum api_outcome outcome)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
     if (outcome == API_UNCERTAIN || outcome == API_REFUSED)
-        binder_metrics_failed(b->metrics, LONG_PROVISION, str_of(x->sync->key));
+        binder_metrics_failed(b->metrics, LONG_PROVISION, str_of(request->sync->key));
 }
 
 /* --- W1 --- */
 
-/* The answer is in the cache, or an event will follow: the hold has ended. When the write failed and the
- * claim is deleted or takes another volume, the next claim is to have this one. */
-static void on_reserved(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+/* The answer is in the cache, or an event will follow, so the volume need not be held any longer. If the
+ * write failed, the volume is offered to another claim when this one is deleted or takes another volume. */
+static void on_reserved(const struct sync_request *request, enum api_outcome outcome,
+                        const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (!MUTANT("binder-keeps-holds"))
-        volume_index_release(b->index, x->about->name, /* claim_uid= */ NULL);
+        volume_index_release(b->index, request->about->name, /* claim_uid= */ NULL);
     if (a->r < 0)
-        binder_remember(b, claim_key(str_of(x->sync->key)), x->about->name);
+        binder_remember(b, claim_key(str_of(request->sync->key)), request->about->name);
     else
-        log_debug("volume reserved for claim", LOG_STR("volume", x->about->name));
+        log_debug("volume reserved for claim", LOG_STR("volume", request->about->name));
 }
 
 static enum api_decision decide_reserve(void *ctx, const struct object *now, struct buf *body,
@@ -53,7 +54,7 @@ static enum api_decision decide_reserve(void *ctx, const struct object *now, str
     struct merge_patch p;
 
     merge_patch_begin(&p, body, MUTANT("binder-writes-without-version") ? NULL : now);
-    /* A volume that somebody kept for the claim was not chosen by us. */
+    /* If a user reserved the volume for the claim, the annotation is not set. */
     if (!volume_is_for(volume_of(now), c))
         merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
     merge_patch_member(&p, "spec");
@@ -68,28 +69,29 @@ static void reserve_volume(struct sync *s, const struct volume *v, const struct 
     struct binder *b = s->ctx;
 
     if (sync_await_writer(s, &v->obj)) {
-        /* Its own until then, where it is nobody else's: of all claims that it is the best match of, one
-         * waits for it. */
+        /* Holds the volume for this claim until that write has ended, unless another claim holds it: of all
+         * claims whose best match it is, one waits for it. */
         if (!MUTANT("binder-shares-busy-volumes"))
             (void)binder_assume(b, claim_key(str_of(s->key)), v->obj.name, c->obj.uid);
         return;
     }
     if (volume_index_hold(b->index, v->obj.name, c->obj.uid) < 0) {
-        sync_fail(s); /* held: a claim that waited for the last write of it is in the queue */
+        sync_fail(s); /* held for a claim that waited for the last write of the volume; it is in the queue */
         return;
     }
     if (!binder_patch(s, &v->obj, NULL, decide_reserve, c, API_STEP_CLAIM_REF, on_reserved, NULL))
-        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* it was not even sent */
+        volume_index_release(b->index, v->obj.name, /* claim_uid= */ NULL); /* not sent */
 }
 
 /* --- W3 --- */
 
-static void on_named(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_named(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (a->r == 0 && a->object)
-        log_info("claim bound to volume", LOG_STR("namespace", x->about->ns),
-                 LOG_STR("claim", x->about->name), LOG_STR("volume", claim_of(a->object)->volume_name));
+        log_info("claim bound to volume", LOG_STR("namespace", request->about->ns),
+                 LOG_STR("claim", request->about->name), LOG_STR("volume", claim_of(a->object)->volume_name));
 }
 
 static enum api_decision decide_name(void *ctx, const struct object *now, struct buf *body, struct error *err)
@@ -119,21 +121,22 @@ static void name_volume(struct sync *s, const struct claim *c, const struct volu
 
 /* --- W4 --- */
 
-static void on_bound(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_bound(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct claim *was = claim_of(x->about);
+    struct binder *b = request->sync->ctx;
+    const struct claim *was = claim_of(request->about);
 
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
-    binder_metrics_end(b->metrics, LONG_PROVISION, str_of(x->sync->key));
-    if (b->o.part.server.is_berth) /* no other server's binder tells that */
+    binder_metrics_end(b->metrics, LONG_PROVISION, str_of(request->sync->key));
+    if (b->o.part.server.is_berth) /* the stock binder records no such event */
         recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);
 }
 
-/* --- All of it --- */
+/* --- All steps --- */
 
 void bind_steps(struct sync *s, const struct volume *v, const struct claim *c)
 {
@@ -146,7 +149,8 @@ void bind_steps(struct sync *s, const struct volume *v, const struct claim *c)
     }
     if (v->phase == VOLUME_RELEASED || v->phase == VOLUME_FAILED) {
         s->rest = volume_rest_names[VOLUME_REST_RELEASED];
-        binder_add_volume(s->ctx, v->obj.name); /* asks the server before it undoes that */
+        binder_add_volume(
+            s->ctx, v->obj.name); /* its sync reads the claim from the server before it changes the phase */
     } else if (v->phase != VOLUME_BOUND) {
         (void)set_volume_phase(s, v, VOLUME_BOUND, "", NULL, NULL);
     }
@@ -162,7 +166,7 @@ enum sync_result bind_pair(struct sync *s, const struct volume *v, const struct 
     return sync_end(s);
 }
 
-/* --- Undoing --- */
+/* --- Unbinding --- */
 
 enum api_decision decide_unbind(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
@@ -188,6 +192,6 @@ enum api_decision decide_unbind(void *ctx, const struct object *now, struct buf 
 
 void unbind_volume(struct sync *s, const struct volume *v)
 {
-    /* The next sync: Available. */
+    /* The next sync makes it Available. */
     (void)binder_patch(s, &v->obj, NULL, decide_unbind, NULL, API_STEP_UNBIND, NULL, NULL);
 }

@@ -1,4 +1,8 @@
-/* Wiring: what happens in the caches becomes keys in the queues. */
+/* The binder's event handlers, which turn changes in the caches into keys in the queues; its state per key;
+ * and its lifecycle.
+ *
+ * Lookups by volume or claim use indexes of the caches, so that a change costs O(affected objects). The state
+ * of a key is freed when its object is deleted. */
 #include "controllers/binder/binder.h"
 
 #include <assert.h>
@@ -18,9 +22,9 @@
 
 #define CLAIMS_BY_VOLUME "volume"
 #define VOLUMES_BY_CLAIM "claim"
-/* Nothing depends on it: a net under what was overlooked. */
+/* Full resync, a safety net: nothing depends on it. */
 #define SWEEP_NS (900 * NS_PER_S)
-/* The same words about the same object again. */
+/* Interval after which the same event about the same object is recorded again. */
 #define EVENT_REPEAT_NS (300 * NS_PER_S)
 #define DOC_BYTES_MAX ((size_t)64 << 20)
 #define KEY_BYTES_MAX WORK_KEY_BYTES_MAX
@@ -64,7 +68,7 @@ const struct storage_class *binder_class(const struct binder *b, const char *nam
     return (const struct storage_class *)(const void *)informer_get(b->classes, "", name);
 }
 
-/* --- For who decides, and who explains --- */
+/* --- Decisions and explanations --- */
 
 static int find_volume(void *ctx, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
@@ -136,7 +140,7 @@ void binder_each_operation(const struct binder *b, const struct object *about, o
         fn(ctx, &sync);
 }
 
-/* --- What is remembered --- */
+/* --- State of keys --- */
 
 struct key_state *binder_find_state(const struct binder *b, struct binder_key k)
 {
@@ -190,7 +194,7 @@ void binder_note_failure(struct binder *b, struct binder_key k, const char *word
     if (!s)
         return;
     free(s->failure);
-    s->failure = words ? strdup(words) : NULL; /* can be done without */
+    s->failure = words ? strdup(words) : NULL; /* only for explanations: may be NULL without memory */
 }
 
 bool binder_record_event(struct binder *b, struct binder_key k, const struct object *o, enum event_type type,
@@ -202,9 +206,10 @@ bool binder_record_event(struct binder *b, struct binder_key k, const struct obj
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is */
+    (void)vsnprintf(text, sizeof text, fmt,
+                    args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is initialized */
     va_end(args);
-    /* Of another object by the same name nothing was told. */
+    /* The hash includes the uid: another object with the same name is another object. */
     hash = siphash_hash((struct hash_seed){ siphash_hash((struct hash_seed){ 0 }, str_of(o->uid)),
                                             siphash_hash((struct hash_seed){ 0 }, str_of(reason)) },
                         str_of(text));
@@ -275,7 +280,7 @@ void binder_expect(struct binder *b, const char *volume)
     const struct volume *v = volume_index_get(b->index, volume);
 
     if (!v || v->claim.is_set)
-        return; /* only its own claim finds it */
+        return; /* a reserved volume is only found by its claim */
     volume_index_expect(b->index, volume,
                         (v->phase == VOLUME_PENDING || v->phase == VOLUME_PHASE_UNSET) &&
                             !binder_has_bound_claim(b, volume));
@@ -285,7 +290,7 @@ void binder_remember(struct binder *b, struct binder_key claim, const char *volu
 {
     struct key_state *s = binder_state(b, claim);
 
-    assert(claim.queue == BINDER_CLAIMS && !s->assumed_for); /* that one is the name of what is held */
+    assert(claim.queue == BINDER_CLAIMS && !s->assumed_for); /* `offered` is the name of the held volume */
     free(s->offered);
     s->offered = strdup(volume);
     if (!s->offered)
@@ -300,7 +305,7 @@ bool binder_assume(struct binder *b, struct binder_key claim, const char *volume
         return false;
     binder_remember(b, claim, volume);
     s = binder_state(b, claim);
-    assert(!s->assumed_for); /* a sync begins by ending the last one */
+    assert(!s->assumed_for); /* each sync first ends the last assumption */
     s->assumed_for = strdup(claim_uid);
     if (!s->assumed_for)
         die_with_reason("no memory to remember an assumed volume: its hold would never end");
@@ -355,7 +360,7 @@ bool binder_has_bound_claim(const struct binder *b, const char *volume)
     return false;
 }
 
-/* Whatever changed, a claim may have waited for it: size, modes, class or labels as well as the phase. */
+/* Any change may help a waiting claim: of size, modes, class or labels as well as of the phase. */
 static void on_volume(struct binder *b, const struct object *o)
 {
     struct error err;
@@ -378,8 +383,8 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
     on_volume(b, o);
 }
 
-/* Phases are logged when the server has them, whoever wrote them: a write that is refused and repeated is no
- * second change. */
+/* A phase is logged when it arrives in the cache, whatever process wrote it, so that a retried write is
+ * logged once. */
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
     struct binder *b = ctx;
@@ -419,14 +424,14 @@ static void add_volumes_of(struct binder *b, const struct object *claim)
         binder_add_volume(b, o->name);
 }
 
-/* Whether its volume counts as free may have changed with the claim. */
+/* A change of the claim may change whether its volume counts as free. */
 static void expect_named(struct binder *b, const struct claim *c)
 {
     if (c->volume_name[0])
         binder_expect(b, c->volume_name);
 }
 
-/* A claim that comes before its class: how long it has been there counts. */
+/* A claim whose class does not exist: the class may be created within DECIDE_CLASS_WAIT_NS. */
 static void record_new_claim(struct binder *b, const struct claim *c)
 {
     char key[KEY_BYTES_MAX];
@@ -562,8 +567,8 @@ static void resync_all(void *ctx)
     timer_arm_after(&b->sweep, SWEEP_NS);
 }
 
-/* A key whose operation failed, or that asked for another meanwhile, comes again when it may be tried. One
- * that went well needs no telling: what it changed comes as an event. */
+/* Requeues a key whose operation failed, or that requested another operation meanwhile. A success needs no
+ * requeue: the change arrives as an event. */
 static void on_operation_settled(void *ctx, struct str key)
 {
     struct binder *b = ctx;
@@ -703,7 +708,7 @@ struct binder *binder_free(struct binder *b)
     for (size_t i = 0; i < ARRAY_LEN(b->handlers); i++)
         informer_remove_handler(&b->handlers[i]);
     b->operations = operations_free(b->operations);
-    assert(TAILQ_EMPTY(&b->ops)); /* they have ended with their operations */
+    assert(TAILQ_EMPTY(&b->ops)); /* operations_free() has ended them */
     for (int i = 0; i < BINDER_QUEUE_COUNT; i++)
         b->queues[i] = controller_free(b->queues[i]);
     b->metrics = binder_metrics_free(b->metrics);

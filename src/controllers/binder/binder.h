@@ -1,14 +1,13 @@
-/* The binder: gives claims their volumes, has volumes provisioned, and reclaims them when their claims are
- * gone.
+/* The binder: binds claims to volumes, provisions volumes, and reclaims them after their claims are deleted.
  *
- * Two work queues, of claims and of volumes. A sync looks at the caches, which hold the newest version that
- * was seen or written, decides, and takes the next step: one write, or two that do not depend on each other.
- * When the answer is in the cache the key comes again, until there is nothing left to do; so every state in
- * between is one that any later sync, of this process or another, goes on from. No write to an object begins
- * while another one of this process is under way: the two queues never race on a volume's status.
+ * It has two work queues, for claims and for volumes. A sync reads the caches, which have the newest version
+ * that was seen or written, decides, and takes the next step: one write, or two independent writes. When the
+ * answer is in the cache the key is requeued, until there is nothing left to do. So any later sync, of this
+ * or another process, can continue from every intermediate state. No write of an object starts while another
+ * write of it is in flight: the two queues never race on a volume's status.
  *
- * What it never does: hand a volume to a second claim, release a volume without asking the server for its
- * claim, touch the storage behind a volume that is not released. */
+ * Invariants: a volume is never bound to a second claim; a volume is released only after the server has
+ * confirmed that its claim is gone; the storage of a volume that is not released is never touched. */
 #ifndef BERTH_CONTROLLERS_BINDER_BINDER_H
 #define BERTH_CONTROLLERS_BINDER_BINDER_H
 
@@ -35,22 +34,22 @@ DEFINE_CLEANUP(struct binder, binder_free)
 
 void binder_start(struct binder *b);
 
-/* What it decides from: for who explains its decisions. Valid for this turn of the loop. */
+/* The input of its decisions, for explanations. Valid during this turn of the loop. */
 struct binder_view binder_view(const struct binder *b);
-/* The operation of a claim (provisioning) or volume (deleting, recycling) that runs or failed last. False:
+/* The operation of a claim (provision) or volume (delete, recycle) that is running or failed last. False:
  * none is known. */
 bool binder_inspect_operation(const struct binder *b, const struct object *about,
                               struct operation_state *ret);
-/* The looks and writes that its operations have in common. False: the last did not fail. */
+/* The state of an object's syncs, outside of operations. False: the last sync did not fail. */
 bool binder_inspect_sync(const struct binder *b, const struct object *about, struct operation_state *ret);
-/* All of these that are known. */
+/* Calls fn for all of these that are known. */
 void binder_each_operation(const struct binder *b, const struct object *about, operation_state_fn *fn,
                            void *ctx);
 
-/* Nothing is queued, under way or waiting for a delay: for tests and for the simulator. */
+/* Nothing is queued, in progress or delayed: for tests and the simulator. */
 bool binder_is_idle(const struct binder *b);
-/* NULL when what it has in memory fits together, else what does not: operations and, of few volumes or
- * when it is to be thorough, queues, waiting claims, the index and its holds. For the simulator. */
+/* NULL if the state in memory is consistent, else what is wrong: operations and, for few volumes or if
+ * is_thorough, queues, waiting claims, the index and its holds. For the simulator. */
 const char *binder_check(const struct binder *b, bool is_thorough);
 
 #endif

@@ -1,20 +1,21 @@
-/* The binder's invariant: its parts, and that whoever holds a volume or waits is still there to go on. */
+/* Checks the invariants of the binder's state, also that every held volume has an owner that will release it.
+ * For the simulator. */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
 
 #include "controllers/binder/ops.h"
 
-/* Where there are more volumes, only what is under way is looked at each time. */
+/* With more volumes, only operations are checked, unless the check is thorough. */
 #define VOLUMES_CHECKED_MAX 64
 
-/* A hold is a claim's that waits for a write of the volume, or a write's that names the claim. */
+/* A hold belongs to a claim that waits for a write of the volume, or to a write of the volume in flight. */
 static bool hold_is_owned(void *ctx, const struct volume *v, struct str claim_uid)
 {
     const struct binder *b = ctx;
     const struct key_state *s;
 
-    if (controller_is_asking(b->queues[BINDER_CLAIMS], &v->obj))
+    if (controller_has_request(b->queues[BINDER_CLAIMS], &v->obj))
         return true;
     for (size_t at = 0; (s = map_next(&b->states, &at, NULL));)
         if (s->assumed_for && str_is(claim_uid, s->assumed_for) && strcmp(s->offered, v->obj.name) == 0)
@@ -40,21 +41,21 @@ static const char *states_check(const struct binder *b)
 
 static const char *ops_check(const struct binder *b)
 {
-    const struct binder_op *x;
+    const struct binder_op *op;
     size_t count = 0;
 
-    TAILQ_FOREACH(x, &b->ops, link) {
+    TAILQ_FOREACH(op, &b->ops, link) {
         count++;
-        if (x->binder != b || !x->about || !x->op)
+        if (op->binder != b || !op->about || !op->pending)
             return "an operation belongs to another binder";
     }
     return count == operations_pending(b->operations) ? NULL : "the binder does not know a running operation";
 }
 
-/* An index that nobody has changed is as right as it was; now and then it is looked at all the same. */
+/* An unchanged index was checked before; only its holds are checked again. */
 static const char *index_check(const struct binder *b, bool is_thorough)
 {
-    struct binder *own = (struct binder *)(uintptr_t)b; /* remembers what it has found */
+    struct binder *own = (struct binder *)(uintptr_t)b; /* stores the checked state */
     uint64_t changes = volume_index_changes(b->index);
     const char *wrong;
 

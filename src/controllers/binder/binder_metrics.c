@@ -1,3 +1,9 @@
+/* Metrics of the binder: durations and errors of provisioning and deleting, bind and match times, and gauges
+ * of volumes and claims.
+ *
+ * The start time of a running operation is kept by the key of its object, because an operation spans several
+ * tries. An operation that cannot be recorded for lack of memory is not counted. All functions accept NULL
+ * for "no metrics". */
 #include "controllers/binder/binder_metrics.h"
 
 #include <stdio.h>
@@ -18,10 +24,10 @@ static const double match_bounds[] = { 2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 2
 static const char *const operation_names[] = { [LONG_PROVISION] = "provision", [LONG_DELETE] = "delete" };
 static_assert(ARRAY_LEN(operation_names) == LONG_COUNT, "name every operation");
 
-/* When something long began. */
-struct beginning {
+/* An operation that was started and has neither ended nor been dropped, for its duration. */
+struct running_operation {
     uint64_t at_ns;
-    const char *plugin; /* of a plugin, or of a class: a copy */
+    const char *plugin; /* its name, behind the key: the plugin may be removed before the operation ends */
     char key[];
 };
 
@@ -46,7 +52,7 @@ struct binder_metrics {
     struct metric *pending;
     struct metric *retroactive;
     struct metric *retroactive_errors;
-    struct map begun[LONG_COUNT];
+    struct map running[LONG_COUNT];
 };
 
 static const char *const operation_labels[] = { "plugin_name", "operation_name", NULL };
@@ -146,7 +152,7 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
         return error_no_memory(err);
     m->binder = b;
     for (int i = 0; i < LONG_COUNT; i++)
-        map_init(&m->begun[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
+        map_init(&m->running[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
     r = add_families(m, b->o.part.metrics, err);
     if (r == 0)
         r = add_metrics(m, b->o.part.metrics, err);
@@ -160,16 +166,16 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
 
 struct binder_metrics *binder_metrics_free(struct binder_metrics *m)
 {
-    struct beginning *x;
+    struct running_operation *running;
 
     if (!m)
         return NULL;
     if (m->pending)
-        metric_set_reader(m->pending, NULL, NULL); /* the registry stays */
+        metric_set_reader(m->pending, NULL, NULL); /* the registry outlives the binder */
     for (int i = 0; i < LONG_COUNT; i++) {
-        for (size_t at = 0; (x = map_next(&m->begun[i], &at, NULL));)
-            free(x);
-        map_done(&m->begun[i]);
+        for (size_t at = 0; (running = map_next(&m->running[i], &at, NULL));)
+            free(running);
+        map_done(&m->running[i]);
     }
     free(m);
     return NULL;
@@ -209,7 +215,7 @@ void binder_metrics_retroactive(struct binder_metrics *m, bool has_failed)
 
 /* --- Objects ---
  *
- * Counted as they come and go: a scrape that looked at 200,000 of them would hold up the loop. */
+ * Counted with each change: a scrape that walks over 200,000 objects would block the loop. */
 
 static const char *driver_of(const struct volume *v)
 {
@@ -219,7 +225,7 @@ static const char *driver_of(const struct volume *v)
 static void count_volume(struct binder_metrics *m, const struct volume *v, double by)
 {
     enum objects phase = v->phase == VOLUME_BOUND ? OBJECTS_VOLUMES_BOUND : OBJECTS_VOLUMES_UNBOUND;
-    const char *plugin = NULL; /* the first that serves the source: "multiple plugins" would say less */
+    const char *plugin = NULL; /* the first plugin that supports the source */
     char csi[METRIC_LABELS_BYTES_MAX];
 
     for (const struct volume_plugin *const *p = m->binder->o.plugins; *p && !plugin; p++)
@@ -280,48 +286,48 @@ void binder_metrics_claim(struct binder_metrics *m, const struct claim *old, con
 void binder_metrics_begin(struct binder_metrics *m, enum long_operation op, struct str key,
                           const char *plugin)
 {
-    struct beginning *x;
+    struct running_operation *running;
     char *name;
 
-    if (!m || map_get(&m->begun[op], key))
+    if (!m || map_get(&m->running[op], key))
         return;
-    x = calloc(1, sizeof *x + key.len + 1 + strlen(plugin) + 1);
-    if (!x)
-        return; /* a number less */
-    memcpy(x->key, key.s, key.len);
-    name = x->key + key.len + 1;
+    running = calloc(1, sizeof *running + key.len + 1 + strlen(plugin) + 1);
+    if (!running)
+        return; /* not counted */
+    memcpy(running->key, key.s, key.len);
+    name = running->key + key.len + 1;
     memcpy(name, plugin, strlen(plugin));
-    x->plugin = name;
-    x->at_ns = loop_now_ns(m->binder->o.part.loop);
-    if (map_put(&m->begun[op], (struct str){ x->key, key.len }, x, NULL) < 0)
-        free(x);
+    running->plugin = name;
+    running->at_ns = loop_now_ns(m->binder->o.part.loop);
+    if (map_put(&m->running[op], (struct str){ running->key, key.len }, running, NULL) < 0)
+        free(running);
 }
 
 void binder_metrics_failed(struct binder_metrics *m, enum long_operation op, struct str key)
 {
-    const struct beginning *x = m ? map_get(&m->begun[op], key) : NULL;
+    const struct running_operation *running = m ? map_get(&m->running[op], key) : NULL;
 
-    if (!x)
+    if (!running)
         return;
-    metric_add(metric_of(m->errors, x->plugin, operation_names[op]), 1);
-    metric_add(metric_of(m->errors_old, x->plugin, operation_names[op]), 1);
+    metric_add(metric_of(m->errors, running->plugin, operation_names[op]), 1);
+    metric_add(metric_of(m->errors_old, running->plugin, operation_names[op]), 1);
 }
 
 void binder_metrics_end(struct binder_metrics *m, enum long_operation op, struct str key)
 {
-    struct beginning *x = m ? map_remove(&m->begun[op], key) : NULL;
+    struct running_operation *running = m ? map_remove(&m->running[op], key) : NULL;
 
-    if (!x)
+    if (!running)
         return;
-    metric_observe(metric_of(m->seconds, x->plugin, operation_names[op]),
-                   (double)(loop_now_ns(m->binder->o.part.loop) - x->at_ns) / 1e9);
-    free(x);
+    metric_observe(metric_of(m->seconds, running->plugin, operation_names[op]),
+                   (double)(loop_now_ns(m->binder->o.part.loop) - running->at_ns) / 1e9);
+    free(running);
 }
 
 void binder_metrics_drop(struct binder_metrics *m, enum long_operation op, struct str key)
 {
     if (m)
-        free(map_remove(&m->begun[op], key));
+        free(map_remove(&m->running[op], key));
 }
 
 void binder_metrics_call(struct binder_metrics *m, const char *plugin, const char *operation,

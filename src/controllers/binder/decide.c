@@ -1,3 +1,7 @@
+/* Decisions about claims and volumes: the rows of docs/binder.md as pure functions of the caches.
+ *
+ * A decision about an unbound claim costs one search of the volume index, all others a few cache lookups; the
+ * default class is found by a walk over all classes. Nothing is allocated except error texts. */
 #include "controllers/binder/decide.h"
 
 #include <assert.h>
@@ -14,13 +18,13 @@ const char *const claim_step_names[] = {
     [CLAIM_STEP_AWAIT_CLASS] = "awaits-class",
     [CLAIM_STEP_SET_CLASS] = "default-class",
     [CLAIM_STEP_AWAIT_POD] = "waits-for-consumer",
-    [CLAIM_STEP_PROVISION_NEVER] = "provisioning-off",
+    [CLAIM_STEP_PROVISION_OFF] = "provisioning-off",
     [CLAIM_STEP_PROVISION_CLASS] = "no-class",
-    [CLAIM_STEP_PROVISION_NOBODY] = "no-provisioner",
-    [CLAIM_STEP_PROVISION_HERE] = "provisioning",
-    [CLAIM_STEP_PROVISION_OUTSIDE] = "waits-for-provisioner",
+    [CLAIM_STEP_NO_PROVISIONER] = "no-provisioner",
+    [CLAIM_STEP_PROVISION_BUILTIN] = "provisioning",
+    [CLAIM_STEP_PROVISION_EXTERNAL] = "waits-for-provisioner",
     [CLAIM_STEP_NO_CLASS] = "no-match",
-    [CLAIM_STEP_NOT_THERE] = "named-missing",
+    [CLAIM_STEP_NAMED_MISSING] = "named-missing",
     [CLAIM_STEP_MISMATCH] = "named-mismatch",
     [CLAIM_STEP_TAKEN] = "taken",
     [CLAIM_STEP_LOST_REFERENCE] = "lost-reference",
@@ -34,7 +38,7 @@ const char *const volume_rest_names[] = {
     [VOLUME_REST_MISSED] = "missed",     [VOLUME_REST_HALF_BOUND] = "half-bound",
     [VOLUME_REST_BOUND] = "bound",       [VOLUME_REST_RELEASED] = "released",
     [VOLUME_REST_RETAINED] = "retained", [VOLUME_REST_RECLAIMING] = "reclaiming",
-    [VOLUME_REST_FAILING] = "failing",   [VOLUME_REST_OUTSIDE] = "external-deleter",
+    [VOLUME_REST_FAILING] = "failing",   [VOLUME_REST_EXTERNAL] = "external-deleter",
 };
 static_assert(ARRAY_LEN(volume_rest_names) == VOLUME_REST_COUNT, "name every reason");
 
@@ -86,31 +90,31 @@ static int find_provisioner(const struct volume_plugin *const *plugins, const ch
     return r;
 }
 
-/* A5: who makes it a volume. */
+/* A5: selects the provisioner. */
 static void decide_provisioner(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     const struct storage_class *k = class_named(s->classes, c->class);
 
     ret->class = k;
     if (s->is_static) {
-        ret->step = CLAIM_STEP_PROVISION_NEVER;
+        ret->step = CLAIM_STEP_PROVISION_OFF;
     } else if (!k) {
         (void)informer_not_found(s->classes, c->class, &ret->err);
         ret->step = CLAIM_STEP_PROVISION_CLASS;
     } else if (migration_driver(k->provisioner)) {
         ret->provisioner = migration_driver(k->provisioner);
-        ret->step = CLAIM_STEP_PROVISION_OUTSIDE;
+        ret->step = CLAIM_STEP_PROVISION_EXTERNAL;
     } else if (find_provisioner(s->plugins, k->provisioner, &ret->plugin, &ret->err) == 0) {
-        ret->step = CLAIM_STEP_PROVISION_HERE;
+        ret->step = CLAIM_STEP_PROVISION_BUILTIN;
     } else if (strncmp(k->provisioner, "kubernetes.io/", 14) != 0) {
         ret->provisioner = k->provisioner;
-        ret->step = CLAIM_STEP_PROVISION_OUTSIDE;
+        ret->step = CLAIM_STEP_PROVISION_EXTERNAL;
     } else {
-        ret->step = CLAIM_STEP_PROVISION_NOBODY;
+        ret->step = CLAIM_STEP_NO_PROVISIONER;
     }
 }
 
-/* A3 to A6: nothing fits. */
+/* A3 to A6: no volume matches. */
 static void decide_unmatched(const struct binder_view *s, const struct claim *c, struct claim_decision *ret)
 {
     ret->class = c->has_class ? NULL : decide_default_class(s->classes);
@@ -124,7 +128,7 @@ static void decide_unmatched(const struct binder_view *s, const struct claim *c,
         ret->step = CLAIM_STEP_NO_CLASS;
 }
 
-/* There is a volume that the claim takes once it waits for its class no more. */
+/* True if a volume matches once the claim no longer waits for its class. */
 static bool has_match_later(const struct binder_view *s, const struct claim *c)
 {
     const struct volume *v = NULL;
@@ -154,14 +158,14 @@ bool decide_is_waiting_pod(const struct pod *p)
     return p->node_name[0] == '\0' && !pod_is_terminated(p);
 }
 
-/* --- With one --- */
+/* --- With a volume's name --- */
 
 static void decide_named(const struct claim *c, struct claim_decision *ret)
 {
     const struct volume *v = ret->volume;
 
     if (!v) {
-        ret->step = CLAIM_STEP_NOT_THERE;
+        ret->step = CLAIM_STEP_NAMED_MISSING;
     } else if (v->claim.is_set) {
         ret->step = volume_is_for(v, c) ? CLAIM_STEP_BIND : CLAIM_STEP_TAKEN;
         ret->reject = ret->step == CLAIM_STEP_TAKEN ? REJECT_TAKEN : REJECT_NONE;

@@ -1,8 +1,8 @@
-/* What is to be done for a claim, decided from what the caches say: the rows of docs/binder.md.
+/* Decides what to do for a claim, from the caches: the rows of docs/binder.md.
  *
- * Pure: the same sight gives the same decision, nothing is written and nobody is told. The binder does what
- * is decided here (sync_claim.c); whoever explains a claim (`berth why`) asks the same function, so that the
- * two cannot disagree. */
+ * Pure: the same view gives the same decision, nothing is written and no event is recorded. The binder
+ * carries the decision out (sync_claim.c); explanations (`berth why`) call the same function, so that they
+ * cannot disagree. */
 #ifndef BERTH_CONTROLLERS_BINDER_DECIDE_H
 #define BERTH_CONTROLLERS_BINDER_DECIDE_H
 
@@ -15,99 +15,100 @@
 #include "plugins/plugin.h"
 #include "volumes/match.h"
 
-/* So long a claim whose class does not exist is not bound to a volume with node affinity: the class may be on
- * its way, and may say that a pod's node comes first. */
+/* For this time a claim whose class does not exist is not bound to a volume with node affinity: the class may
+ * follow soon and request WaitForFirstConsumer. */
 #define DECIDE_CLASS_WAIT_NS NS_PER_S
 
-/* What is looked at. */
+/* The input of a decision. */
 struct binder_view {
     const struct informer *volumes;
     const struct informer *classes;
-    const struct volume_plugin *const *plugins; /* ends with NULL: those that provision here */
+    const struct volume_plugin *const *plugins; /* ends with NULL: built-in provisioners */
     bool is_static;                             /* no dynamic provisioning */
     /* The volume for a claim that names none: as volume_index_match(). */
     int (*match)(void *ctx, const struct claim *c, const struct match_options *o, const struct volume **ret,
                  struct error *err);
-    /* The claim was first seen less than DECIDE_CLASS_WAIT_NS ago. NULL: no claim was. */
+    /* True if the claim was first seen less than DECIDE_CLASS_WAIT_NS ago. NULL: never. */
     bool (*is_new)(void *ctx, const struct claim *c);
     void *ctx;
 };
 
 enum claim_step {
-    CLAIM_STEP_FAIL, /* it cannot be decided: err says why */
-    /* A volume is there. */
-    CLAIM_STEP_BIND, /* A2, B3, B4, C3, C4: it can be the claim's, or is */
-    /* It names none, and none fits. */
-    CLAIM_STEP_AWAIT_CLASS,       /* a volume would do, and the class may come */
-    CLAIM_STEP_SET_CLASS,         /* A3: the default one */
-    CLAIM_STEP_AWAIT_POD,         /* A4 */
-    CLAIM_STEP_PROVISION_NEVER,   /* A5: provisioning is off … */
-    CLAIM_STEP_PROVISION_CLASS,   /* … there is no such class: err … */
-    CLAIM_STEP_PROVISION_NOBODY,  /* … nobody provisions for it: err … */
-    CLAIM_STEP_PROVISION_HERE,    /* … a plugin of ours … */
-    CLAIM_STEP_PROVISION_OUTSIDE, /* … somebody else */
-    CLAIM_STEP_NO_CLASS,          /* A6 */
-    /* It names one. */
-    CLAIM_STEP_NOT_THERE, /* B1 */
-    CLAIM_STEP_MISMATCH,  /* B2: reject says why */
-    CLAIM_STEP_TAKEN,     /* B5, B6 */
-    /* It was bound. */
+    CLAIM_STEP_FAIL, /* undecidable: err has the reason */
+    /* A volume exists. */
+    CLAIM_STEP_BIND, /* A2, B3, B4, C3, C4: it is the claim's, or can be */
+    /* The claim names no volume, and none matches. */
+    CLAIM_STEP_AWAIT_CLASS,        /* a volume matches, but the class may follow */
+    CLAIM_STEP_SET_CLASS,          /* A3: the default class */
+    CLAIM_STEP_AWAIT_POD,          /* A4 */
+    CLAIM_STEP_PROVISION_OFF,      /* A5: dynamic provisioning is off … */
+    CLAIM_STEP_PROVISION_CLASS,    /* … the class does not exist: err … */
+    CLAIM_STEP_NO_PROVISIONER,     /* … no provisioner for it: err … */
+    CLAIM_STEP_PROVISION_BUILTIN,  /* … a built-in plugin … */
+    CLAIM_STEP_PROVISION_EXTERNAL, /* … an external provisioner */
+    CLAIM_STEP_NO_CLASS,           /* A6 */
+    /* The claim names a volume. */
+    CLAIM_STEP_NAMED_MISSING, /* B1 */
+    CLAIM_STEP_MISMATCH,      /* B2: reject has the reason */
+    CLAIM_STEP_TAKEN,         /* B5, B6 */
+    /* The claim was bound. */
     CLAIM_STEP_LOST_REFERENCE, /* C1 */
     CLAIM_STEP_LOST_VOLUME,    /* C2 */
     CLAIM_STEP_MISBOUND,       /* C5 */
     CLAIM_STEP_COUNT,
 };
 
-/* One word for each, in the log and where `berth why` has no finer one: "waits-for-consumer". */
+/* One word per step, for the log and for `berth why`: "waits-for-consumer". */
 extern const char *const claim_step_names[];
 
 struct claim_decision {
     enum claim_step step;
-    const struct volume *volume;       /* the one that it is about; NULL: none */
-    const struct storage_class *class; /* to be set, or the claim's own where one is needed */
+    const struct volume *volume;       /* that the decision refers to; NULL: none */
+    const struct storage_class *class; /* to be set, or the class of the claim if it is needed */
     const struct volume_plugin *plugin;
-    const char *provisioner; /* outside; lives as long as the class */
+    const char *provisioner; /* external; valid as long as the class */
     enum reject reject;
-    struct match_options search; /* of a claim that names no volume */
+    struct match_options search; /* for a claim that names no volume */
     struct error err;
 };
 
 void decide_claim(const struct binder_view *s, const struct claim *c, struct claim_decision *ret);
 
-/* The class that claims without one are given: the newest of the default ones, then by name; NULL. */
+/* The default class: the newest of those marked as default, then by name; NULL: none. */
 const struct storage_class *decide_default_class(const struct informer *classes);
 
-/* How volumes are looked for: what the claim's class says of it, or its absence. Of the sight classes and
- * is_new are asked. -ERR_INVALID for a class that does not say when to bind. */
+/* How to search a volume for the claim, according to its class. Uses classes and is_new of the view.
+ * -ERR_INVALID for a class without a binding mode. */
 int decide_search(const struct binder_view *s, const struct claim *c, struct match_options *ret,
                   struct error *err);
 
-/* The pod wants its claims and waits for a node: a claim that waits for its first consumer waits for it. */
+/* True if the pod is not scheduled and not terminated: a delayed claim waits for such pods. */
 bool decide_is_waiting_pod(const struct pod *p);
 
-/* The volume can be the claim's that was bound to it: nobody's, or for it. v NULL: no. */
+/* True if the volume is not claimed, or claimed by this claim. v NULL: false. */
 bool decide_has_volume(const struct claim *c, const struct volume *v);
 
-/* Why a volume is left as it is; the words are those of `berth why pv`. */
+/* Why a volume is left as it is; the names are those of `berth why pv`. */
 enum volume_rest {
     VOLUME_REST_FREE,
-    VOLUME_REST_KEPT,       /* for a claim by name */
-    VOLUME_REST_MISSED,     /* a claim that was bound to it takes it back */
-    VOLUME_REST_HALF_BOUND, /* the claim comes next */
+    VOLUME_REST_KEPT,       /* reserved for a claim by name */
+    VOLUME_REST_MISSED,     /* the claim that was bound to it will bind it again */
+    VOLUME_REST_HALF_BOUND, /* its claim is processed next */
     VOLUME_REST_BOUND,
-    VOLUME_REST_RELEASED, /* and the server is asked whether that is right */
+    VOLUME_REST_RELEASED, /* the server is asked for the claim first */
     VOLUME_REST_RETAINED,
-    VOLUME_REST_RECLAIMING, /* a plugin of ours is at it, or has done its part */
+    VOLUME_REST_RECLAIMING, /* a built-in plugin deletes or recycles it, or has done so */
     VOLUME_REST_FAILING,
-    VOLUME_REST_OUTSIDE, /* somebody else is to reclaim it */
+    VOLUME_REST_EXTERNAL, /* an external component reclaims it */
     VOLUME_REST_COUNT,
 };
 extern const char *const volume_rest_names[];
 
-/* Its claim is not there, is another by the same name, or has another volume. c is the claim that it names;
- * NULL when there is none. */
+/* True if its claim does not exist, is another one with the same name, or is bound to another volume. c: the
+ * claim with the name in claimRef; NULL if it does not exist. */
 bool decide_is_released(const struct volume *v, const struct claim *c);
-/* Who deletes what is behind the volume; *ret NULL: somebody outside. -ERR_NOT_FOUND and its like: nobody. */
+/* Selects the plugin that deletes the storage; *ret NULL: an external component. An error (-ERR_NOT_FOUND …)
+ * if there is none. */
 int decide_deleter(const struct volume_plugin *const *plugins, const struct volume *v,
                    const struct volume_plugin **ret, struct error *err);
 

@@ -1,12 +1,13 @@
-/* Before every sync: who provisioned or is to provision may have been replaced by a CSI driver, and the
- * finalizer that guards the reclaiming must be there just when this binder does it. */
+/* Runs before every sync. Updates the migration annotation, because the provisioner may have been replaced by
+ * a CSI driver, and the finalizer that protects the storage, which must be set exactly if this binder
+ * reclaims it. */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
 
 #include "api/migration.h"
 
-/* What the annotation must become for this provisioner; false when it is right as it is. */
+/* The required value of the annotation for this provisioner; false if it is already set. */
 static bool migration_differs(const struct object *o, const char *provisioner, const char **ret)
 {
     const char *is = object_annotation(o, ANN_MIGRATED_TO), *driver;
@@ -20,11 +21,11 @@ static bool migration_differs(const struct object *o, const char *provisioner, c
     return is && is[0] != '\0';
 }
 
-/* What is to be changed. */
+/* The changes to write. */
 struct migration {
     bool is_migrating;
-    const char *driver; /* then: the annotation's value; NULL for none */
-    const char *add;    /* a finalizer; NULL */
+    const char *driver; /* value of the annotation; NULL: remove it */
+    const char *add;    /* finalizer; NULL: none */
     const char *take;
 };
 
@@ -57,7 +58,7 @@ bool migrate_claim(struct sync *s, const struct claim *c)
     return true;
 }
 
-/* What becomes of the volume's finalizers, one change at a time; both NULL: nothing. */
+/* The change of the volume's finalizers, at most one at a time; both NULL: none. */
 static void finalizer_change(const struct binder *b, const struct volume *v, struct migration *m)
 {
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
@@ -71,7 +72,7 @@ static void finalizer_change(const struct binder *b, const struct volume *v, str
     }
     if (strncmp(by, "kubernetes.io/", 14) != 0)
         return;
-    /* The server takes none for what is going, and what has been reclaimed needs none. */
+    /* The server rejects new finalizers on a deleted object, and a reclaimed volume needs none. */
     if (v->reclaim == RECLAIM_DELETE && !has && !v->obj.is_deleting && !reclaim_has_begun(b, v))
         m->add = FINALIZER_RECLAIM;
     else if ((v->reclaim == RECLAIM_RETAIN || v->reclaim == RECLAIM_RECYCLE) && has)

@@ -1,4 +1,4 @@
-/* A claim: what was decided for it (decide.h) is done. The rows are those of docs/binder.md. */
+/* The sync of a claim: carries out the decision of decide.h. Row numbers refer to docs/binder.md. */
 #include "controllers/binder/binder_int.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void report_waiting_for_pods(struct sync *s, const struct claim *c)
     struct informer_cursor at;
     unsigned count = 0;
 
-    /* In the order of keys: of one namespace, by name. */
+    /* In key order: within a namespace, by name. */
     for (const struct object *o = informer_first_by(b->pods, PODS_BY_CLAIM, str_of(s->key), &at); o;
          o = informer_next(&at))
         if (decide_is_waiting_pod(pod_of(o)))
@@ -39,10 +39,10 @@ static void report_waiting_for_pods(struct sync *s, const struct claim *c)
 
 /* --- The default class --- */
 
-static void on_class_set(const struct sync_request *x, enum api_outcome outcome,
+static void on_class_set(const struct sync_request *request, enum api_outcome outcome,
                          const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
     (void)a;
     binder_metrics_retroactive(b->metrics, !api_write_succeeded(outcome));
@@ -76,7 +76,8 @@ static enum wants wants_of(const struct match_options *search)
     return search->awaits_class ? WANTS_UNPINNED : WANTS_ANY;
 }
 
-/* It comes again when volumes with node affinity are its too. Its class wakes it before that. */
+/* Requeues the claim for the time when it may also bind to volumes with node affinity; its class wakes it
+ * earlier. */
 static void requeue_when_old(struct sync *s, const struct claim *c)
 {
     struct binder *b = s->ctx;
@@ -86,7 +87,7 @@ static void requeue_when_old(struct sync *s, const struct claim *c)
                         until_ns > now_ns ? until_ns - now_ns : 0);
 }
 
-/* A3 to A6: nothing fits. */
+/* A3 to A6: no volume matches. */
 static enum sync_result sync_unmatched(struct sync *s, const struct claim *c, const struct claim_decision *d)
 {
     struct binder *b = s->ctx;
@@ -109,8 +110,8 @@ static enum sync_result sync_unmatched(struct sync *s, const struct claim *c, co
     return sync_end(s);
 }
 
-/* The volume that this claim was woken for, if it takes another, may serve somebody else. Before the claim
- * waits again: it is not to be asked twice. */
+/* Offers the volume that this claim was woken for to another claim, unless this one takes it. Called before
+ * the claim waits again, so that it is not offered the same volume twice. */
 static void pass_on_offer(struct binder *b, struct binder_key k, const struct volume *taken)
 {
     struct key_state *state = binder_find_state(b, k);
@@ -126,7 +127,7 @@ static enum sync_result sync_unbound(struct sync *s, const struct claim *c, cons
     struct binder *b = s->ctx;
 
     if (d->step == CLAIM_STEP_FAIL)
-        waiting_put(b->waiting, c, WANTS_NO_VOLUME); /* a class may help, or time */
+        waiting_put(b->waiting, c, WANTS_NO_VOLUME); /* a change of the class may help, or a retry */
     else if (d->step == CLAIM_STEP_BIND)
         waiting_remove(b->waiting, c->obj.ns, c->obj.name);
     pass_on_offer(b, key_of(s), d->volume);
@@ -147,7 +148,7 @@ static void stay_pending(struct sync *s, const struct claim *c)
     set_claim_status(s, c, CLAIM_PENDING, NULL, NULL, NULL);
 }
 
-/* B5, B6: the named volume is another claim's. */
+/* B5, B6: the named volume belongs to another claim. */
 static void sync_refused(struct sync *s, const struct claim *c, const struct volume *v)
 {
     struct binder *b = s->ctx;
@@ -212,10 +213,11 @@ static const struct loss misbound = {
     "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
 };
 
-static void on_lost(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_lost(const struct sync_request *request, enum api_outcome outcome,
+                    const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct loss *loss = x->arg;
+    struct binder *b = request->sync->ctx;
+    const struct loss *loss = request->arg;
 
     if (outcome == API_DONE && a->object)
         recorder_event(b->recorder, a->object, EVENT_WARNING, loss->reason, "%s", loss->message);
@@ -227,29 +229,31 @@ static void set_claim_lost(struct sync *s, const struct claim *c, const struct l
         set_claim_status(s, c, CLAIM_LOST, NULL, on_lost, why);
 }
 
-/* The server has been asked for the volume: what it says counts. */
-static void on_volume(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+/* The volume as read from the server. */
+static void on_volume(const struct sync_request *request, enum api_outcome outcome,
+                      const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct object *o = informer_get_key(b->claims, str_of(x->sync->key));
+    struct binder *b = request->sync->ctx;
+    const struct object *o = informer_get_key(b->claims, str_of(request->sync->key));
     const struct volume *v = a->object ? volume_of(a->object) : NULL;
     const struct claim *c = o ? claim_of(o) : NULL;
 
     if (outcome == API_REFUSED && a->r != -ERR_NOT_FOUND)
-        return; /* no proof of anything */
+        return; /* unknown: proves nothing */
     if (v)
         informer_observe(b->volumes, a->object);
-    if (!c || strcmp(c->obj.uid, x->about->uid) != 0 || !object_annotation(&c->obj, ANN_BIND_COMPLETED) ||
-        (v && strcmp(v->obj.name, c->volume_name) != 0))
-        return; /* it is another story by now; its event brings it back */
+    if (!c || strcmp(c->obj.uid, request->about->uid) != 0 ||
+        !object_annotation(&c->obj, ANN_BIND_COMPLETED) || (v && strcmp(v->obj.name, c->volume_name) != 0))
+        return; /* The claim changed during the request; its watch event requeues it. */
     if (decide_has_volume(c, v))
-        bind_steps(x->sync, v, c);
+        bind_steps(request->sync, v, c);
     else
-        set_claim_lost(x->sync, c, v ? &misbound : &lost_volume);
+        set_claim_lost(request->sync, c, v ? &misbound : &lost_volume);
 }
 
-/* C2 to C5. Only the server's word makes a claim Lost, or undoes that: a cache that is behind would cry out
- * for data that is there, and two binders would take turns for ever. */
+/* C2 to C5. A claim becomes Lost, or is restored from Lost, only after a read from the server: with a stale
+ * cache a claim would be reported as lost although its data exists, and two binders would alternate forever.
+ */
 static enum sync_result sync_bound(struct sync *s, const struct claim *c, const struct claim_decision *d)
 {
     bool is_lost = c->phase == CLAIM_LOST, has_volume = d->step == CLAIM_STEP_BIND;
@@ -257,7 +261,7 @@ static enum sync_result sync_bound(struct sync *s, const struct claim *c, const 
     if (d->step == CLAIM_STEP_LOST_REFERENCE)
         set_claim_lost(s, c, &lost_reference);
     else if (has_volume && (!is_lost || !d->volume->claim.is_set))
-        return bind_pair(s, d->volume, c); /* as a rule there is nothing to write */
+        return bind_pair(s, d->volume, c); /* usually nothing has to be written */
     else if (has_volume && is_lost && MUTANT("binder-cries-lost"))
         bind_steps(s, d->volume, c);
     else if (has_volume == is_lost && MUTANT("binder-cries-lost"))
@@ -267,7 +271,7 @@ static enum sync_result sync_bound(struct sync *s, const struct claim *c, const 
     return sync_end(s);
 }
 
-/* The same search as everybody's, and timed. */
+/* The search of binder_view(), with its duration measured. */
 static int find_volume(void *ctx, const struct claim *c, const struct match_options *o,
                        const struct volume **ret, struct error *err)
 {
@@ -283,7 +287,7 @@ static int find_volume(void *ctx, const struct claim *c, const struct match_opti
 enum sync_result sync_claim(struct binder *b, struct str key)
 {
     const struct object *o = informer_get_key(b->claims, key);
-    struct binder_view sight = binder_view(b);
+    struct binder_view view = binder_view(b);
     struct binder_key k = { BINDER_CLAIMS, key };
     struct claim_decision d;
     const struct claim *c;
@@ -300,9 +304,9 @@ enum sync_result sync_claim(struct binder *b, struct str key)
     s = sync_begin(b->queues[k.queue], key);
     if (migrate_claim(s, c))
         return sync_end(s);
-    sight.match = find_volume;
-    binder_unassume(b, k); /* by the same rules as any other volume, and nobody comes in between */
-    decide_claim(&sight, c, &d);
+    view.match = find_volume;
+    binder_unassume(b, k); /* the volume is then free like any other, and nothing else runs in between */
+    decide_claim(&view, c, &d);
     s->rest = d.step == CLAIM_STEP_MISMATCH ? reject_names[d.reject] : claim_step_names[d.step];
     if (c->volume_name[0] == '\0' && d.step != CLAIM_STEP_LOST_REFERENCE)
         return sync_unbound(s, c, &d);

@@ -1,4 +1,5 @@
-/* A volume: whose is it, and what follows from that. The rows are those of docs/binder.md. */
+/* The sync of a volume: which claim it belongs to, and its next phase. Row numbers refer to docs/binder.md.
+ */
 #include "controllers/binder/binder_int.h"
 
 #include <assert.h>
@@ -6,7 +7,7 @@
 
 #include "base/mutant.h"
 
-/* How long a volume that nobody has waits for claims that are in the queue. */
+/* How long an unclaimed volume waits for queued claims before it becomes Available. */
 #define CLAIMS_FIRST_NS (20 * NS_PER_MS)
 
 static bool is_released(const struct volume *v)
@@ -19,17 +20,17 @@ static bool is_claim(const struct claim *c, const struct volume *v)
     return strcmp(c->obj.uid, v->claim.uid) == 0;
 }
 
-/* Available, or not: its own phase decides from here on whether it is free. */
-static void on_available(const struct sync_request *x, enum api_outcome outcome,
+/* From now on the volume's own phase decides whether it is free. */
+static void on_available(const struct sync_request *request, enum api_outcome outcome,
                          const struct client_answer *a)
 {
     (void)outcome;
     (void)a;
-    binder_expect(x->sync->ctx, x->about->name);
+    binder_expect(request->sync->ctx, request->about->name);
 }
 
-/* V1. While the write is in flight the volume counts as free, whatever phase it had: a claim waits for it
- * rather than be told that there is none, or be provisioned for. */
+/* V1. While the write is in flight the volume counts as free, so that a claim waits for it instead of
+ * reporting that nothing matches or being provisioned for. */
 static void make_available(struct sync *s, const struct volume *v)
 {
     struct binder *b = s->ctx;
@@ -40,13 +41,14 @@ static void make_available(struct sync *s, const struct volume *v)
         volume_index_expect(b->index, v->obj.name, /* is_expected= */ true);
 }
 
-/* V1, V2: nobody's, or kept for a claim by name. A claim that is about to take it spares us the write. One
- * that was bound to it takes it back: were it Available meanwhile, somebody else could have the data. */
+/* V1, V2: unclaimed, or reserved for a claim by name. If a claim is about to take it, the write of Available
+ * is skipped. If a bound claim names it, that claim binds it again: if it became Available, another claim
+ * could get its data. */
 static void sync_unclaimed(struct sync *s, const struct volume *v)
 {
     struct binder *b = s->ctx;
     const struct claim *c = v->claim.is_set ? binder_claim(b, v->claim.ns, v->claim.name) : NULL;
-    struct binder_view sight = binder_view(b);
+    struct binder_view view = binder_view(b);
     const struct volume *match = NULL;
     struct match_options search;
     struct error err;
@@ -59,7 +61,7 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
         return;
     }
     if (c && !object_annotation(&c->obj, ANN_BIND_COMPLETED) && c->volume_name[0] == '\0' &&
-        decide_search(&sight, c, &search, &err) == 0 &&
+        decide_search(&view, c, &search, &err) == 0 &&
         volume_index_match(b->index, c, &search, &match, &err) == 0 && match &&
         strcmp(match->obj.name, v->obj.name) == 0) {
         s->rest = volume_rest_names[VOLUME_REST_HALF_BOUND];
@@ -68,7 +70,7 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
     }
     if (!v->claim.is_set && workqueue_depth(controller_queue(b->queues[BINDER_CLAIMS])) > 0 &&
         !MUTANT("binder-forgets-waiters")) {
-        /* One of the claims that wait for their turn may take it, and spares us the write. */
+        /* A queued claim may take it, which makes the write unnecessary. */
         workqueue_add_after(controller_queue(b->queues[BINDER_VOLUMES]), str_of(v->obj.name),
                             CLAIMS_FIRST_NS);
         return;
@@ -76,7 +78,8 @@ static void sync_unclaimed(struct sync *s, const struct volume *v)
     make_available(s, v);
 }
 
-/* V5, V8a: its claim is gone, or has another. What has been let go already is reclaimed. */
+/* V5, V8a: its claim is gone, or is bound to another volume. A volume that is already released is reclaimed.
+ */
 static void release_volume(struct sync *s, const struct volume *v)
 {
     if (!is_released(v))
@@ -85,7 +88,7 @@ static void release_volume(struct sync *s, const struct volume *v)
         reclaim_volume(s, v);
 }
 
-/* V6: the claim is there and has no volume yet. */
+/* V6: the claim exists and has no volume yet. */
 static void requeue_claim(struct sync *s, const struct volume *v, const struct claim *c)
 {
     struct binder *b = s->ctx;
@@ -100,7 +103,7 @@ static void requeue_claim(struct sync *s, const struct volume *v, const struct c
                              "Cannot bind PersistentVolume to requested PersistentVolumeClaim \"%s\" due to "
                              "incompatible volumeMode.",
                              c->obj.name))
-        return; /* both have been told before */
+        return; /* both events were recorded before */
     recorder_event(
         b->recorder, &c->obj, EVENT_WARNING, "VolumeMismatch",
         "Cannot bind PersistentVolume \"%s\" to requested PersistentVolumeClaim due to incompatible "
@@ -117,7 +120,7 @@ static void sync_claim_bound_elsewhere(struct sync *s, const struct volume *v)
         unbind_volume(s, v);
 }
 
-/* c: the claim with the uid that the volume names; NULL when there is none. */
+/* c: the claim with the uid in claimRef; NULL: it does not exist. */
 static void sync_claimed(struct sync *s, const struct volume *v, const struct claim *c)
 {
     s->rest = volume_rest_names[VOLUME_REST_BOUND];
@@ -131,8 +134,8 @@ static void sync_claimed(struct sync *s, const struct volume *v, const struct cl
         sync_claim_bound_elsewhere(s, v);
 }
 
-/* A volume that was let go is its claim's after all: kept for it anew, or let go by somebody who was wrong.
- * Only the server's word undoes a release: where a cache is behind, two binders would take turns for ever. */
+/* A released volume belongs to its claim after all: it was reserved again, or released by mistake. A release
+ * is undone only after a read from the server: with a stale cache two binders would alternate forever. */
 static void rebind_volume(struct sync *s, const struct volume *v, const struct claim *c)
 {
     if (c->volume_name[0] != '\0' && strcmp(c->volume_name, v->obj.name) != 0)
@@ -141,21 +144,22 @@ static void rebind_volume(struct sync *s, const struct volume *v, const struct c
         (void)set_volume_phase(s, v, VOLUME_BOUND, "", NULL, NULL);
 }
 
-/* The server has been asked for the claim: what it says counts. */
-static void on_claim(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+/* The claim as read from the server. */
+static void on_claim(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct volume *v = binder_volume(b, x->sync->key);
+    struct binder *b = request->sync->ctx;
+    const struct volume *v = binder_volume(b, request->sync->key);
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
 
     if (outcome == API_REFUSED && a->r != -ERR_NOT_FOUND)
-        return; /* no proof of anything */
-    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, x->about->uid) != 0)
-        return; /* it is another story by now; its event brings it back */
+        return; /* unknown: proves nothing */
+    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, request->about->uid) != 0)
+        return; /* The volume changed during the request; its watch event requeues it. */
     if (c && is_claim(c, v) && is_released(v))
-        rebind_volume(x->sync, v, c);
+        rebind_volume(request->sync, v, c);
     else
-        sync_claimed(x->sync, v, c && is_claim(c, v) ? c : NULL);
+        sync_claimed(request->sync, v, c && is_claim(c, v) ? c : NULL);
 }
 
 enum sync_result sync_volume(struct binder *b, struct str key)

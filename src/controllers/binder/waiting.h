@@ -1,9 +1,9 @@
-/* Claims that wait for a volume, and which of them a volume that became free can help.
+/* Claims that wait for a volume, and the selection of the claim that a free volume wakes.
  *
- * By (class, volume mode, attributes class), in each the claims by what they ask for: a free volume wakes the
- * claim with the largest request that it can serve. O(log n), and a step for each claim that only a selector
- * or its access modes refuse. A claim that was woken is no candidate before it has looked and waits again: so
- * many volumes wake so many claims. */
+ * A free volume wakes the claim with the largest request that it can serve, among the claims with its class,
+ * volume mode and attributes class. Costs: O(log n), and one step for each claim that only its selector or
+ * access modes exclude. A woken claim is not a candidate until it waits again, so that N volumes wake N
+ * claims. */
 #ifndef BERTH_CONTROLLERS_BINDER_WAITING_H
 #define BERTH_CONTROLLERS_BINDER_WAITING_H
 
@@ -22,23 +22,23 @@ DEFINE_CLEANUP(struct waiting_claims, waiting_free)
 
 /* Which free volumes wake a claim. */
 enum wants {
-    WANTS_NO_VOLUME, /* as those of delayed classes: all but that */
-    WANTS_UNPINNED,  /* those without node affinity */
+    WANTS_NO_VOLUME, /* claims of delayed classes: none */
+    WANTS_UNPINNED,  /* volumes without node affinity */
     WANTS_ANY,
 };
 
-/* The claim waits, as it is now. Takes a reference. Without memory the process ends: a claim that is
- * forgotten would wait for ever. */
+/* The claim waits in its current version. Takes a reference. Without memory the process exits, because a
+ * forgotten claim would wait forever. */
 void waiting_put(struct waiting_claims *w, const struct claim *c, enum wants wants);
 void waiting_remove(struct waiting_claims *w, const char *ns, const char *name);
 size_t waiting_count(const struct waiting_claims *w);
-/* NULL when every claim is found in all the ways there are, else what is wrong. */
+/* NULL if the maps are consistent, else what is wrong. */
 const char *waiting_check(const struct waiting_claims *w);
 
-/* The claim to wake for a volume that is free; NULL for none. It is given once. */
+/* The claim to wake for a free volume; NULL: none. The claim leaves its bucket. */
 const struct claim *waiting_wake(struct waiting_claims *w, const struct volume *v);
 
-/* All that wait with this class, and all that have none; in the order of their keys. */
+/* Calls fn for all waiting claims with this class or without a class, in key order. */
 typedef void waiting_fn(void *ctx, const struct claim *c);
 void waiting_each_of_class(const struct waiting_claims *w, const char *class, waiting_fn *fn, void *ctx);
 

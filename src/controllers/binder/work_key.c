@@ -1,3 +1,5 @@
+/* Keys of the binder's queues and operations as text; see work_key.h. Pure. A name is never empty and
+ * contains no '/' besides the one after the namespace, so that the text can be split again. */
 #include "controllers/binder/work_key.h"
 
 #include <assert.h>
@@ -36,7 +38,7 @@ struct binder_key work_key_parse_operation(struct str text)
     assert(text.len > 2 && text.s[1] == '/');
     if (text.s[0] == letters[BINDER_VOLUMES])
         k.queue = BINDER_VOLUMES;
-    while (k.name.len && k.name.s[k.name.len - 1] != '/') /* behind the last '/' is the uid */
+    while (k.name.len && k.name.s[k.name.len - 1] != '/') /* the uid follows the last '/' */
         k.name.len--;
     k.name.len -= k.name.len > 0;
     return k;

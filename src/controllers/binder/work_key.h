@@ -1,6 +1,6 @@
-/* The keys of the binder's work, as text: "c/NAMESPACE/NAME" and "v/NAME" for what is remembered of a claim
- * or volume, with "/UID" behind for its operations, since an object of the same name may be another one.
- * Built and parsed only here. */
+/* Keys of the binder as text: "c/NAMESPACE/NAME" and "v/NAME" for the state of a claim or volume. Keys of
+ * operations have "/UID" appended, because another object may get the same name. Built and parsed only here.
+ */
 #ifndef BERTH_CONTROLLERS_BINDER_WORK_KEY_H
 #define BERTH_CONTROLLERS_BINDER_WORK_KEY_H
 
@@ -10,18 +10,17 @@ enum binder_queue { BINDER_CLAIMS, BINDER_VOLUMES, BINDER_QUEUE_COUNT };
 
 struct binder_key {
     enum binder_queue queue;
-    struct str name; /* as the queue has it: "NAMESPACE/NAME", or "NAME" of a volume */
+    struct str name; /* as in the queue: "NAMESPACE/NAME", or "NAME" of a volume */
 };
 
-/* "c/" and two names of any length that the API allows. */
+/* "c/" and two names of the maximum length that the API allows. */
 #define WORK_KEY_BYTES_MAX 600
 
 /* The key of an object; its name is written to `name`. */
 struct binder_key work_key_of(const struct object *o, struct buf *name);
 void work_key_format(struct binder_key k, char to[static WORK_KEY_BYTES_MAX]);
 
-/* The key of an object's operations, and the key of the object that it is about; its name is a part of the
- * text. */
+/* The key of an object's operations; and from that the key of the object, whose name points into the text. */
 void work_key_format_operation(const struct object *o, struct buf *out);
 struct binder_key work_key_parse_operation(struct str text);
 

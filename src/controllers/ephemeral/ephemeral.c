@@ -1,3 +1,8 @@
+/* Creates the claims of generic ephemeral volumes. A sync handles one pod and creates at most one claim; the
+ * pod is requeued for its next volume.
+ *
+ * Pods are found by the keys of their claims in an index of the cache, so that a deleted claim costs O(pods
+ * that use it). The template is copied as JSON, so that fields that Berth does not know are kept. */
 #include "controllers/ephemeral/ephemeral.h"
 
 #include <assert.h>
@@ -18,13 +23,13 @@ struct ephemeral {
     struct informer_handler claims_handler;
     struct controller *controller;
     struct recorder *recorder;
-    struct metric *creates; /* NULL: nothing is counted */
+    struct metric *creates; /* NULL: not counted */
     struct metric *failures;
 };
 
 /* --- The claim --- */
 
-/* The volumeClaimTemplate of the volume, in the pod's text. */
+/* The volumeClaimTemplate of the volume, in the pod's JSON. */
 static json_ref template_of(const struct json *d, json_ref pod, const char *volume)
 {
     json_ref volumes = json_path(d, pod, "spec", "volumes");
@@ -85,7 +90,7 @@ static int write_claim(const struct pod *p, const struct pod_volume *v, struct b
 
 /* --- The sync --- */
 
-/* The volume whose claim was to be made: the one that is still missing. */
+/* The first volume whose claim does not exist yet. */
 static const struct pod_volume *missing_of(const struct ephemeral *e, const struct pod *p)
 {
     for (uint32_t i = 0; i < p->volumes.count; i++) {
@@ -103,17 +108,18 @@ static void add_one(struct metric *m)
         metric_add(m, 1);
 }
 
-static void on_created(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_created(const struct sync_request *request, enum api_outcome outcome,
+                       const struct client_answer *a)
 {
-    struct ephemeral *e = x->sync->ctx;
-    const struct object *o = informer_get_key(e->pods, str_of(x->sync->key));
+    struct ephemeral *e = request->sync->ctx;
+    const struct object *o = informer_get_key(e->pods, str_of(request->sync->key));
     const struct pod_volume *v = o ? missing_of(e, pod_of(o)) : NULL;
 
     if (outcome == API_DONE || !v)
-        return; /* the pod went meanwhile, or the claim came */
+        return; /* the pod was deleted meanwhile, or the claim exists */
     add_one(e->failures);
-    /* The name is taken and the cache does not know: ours by a lost answer, or somebody's, which the next
-     * sync tells. */
+    /* The name is taken and not in the cache: the claim was created by a write without an answer, or belongs
+     * to another owner, which the next sync reports. */
     if (a->r != -ERR_EXISTS)
         recorder_event(e->recorder, o, EVENT_WARNING, "FailedBinding",
                        "ephemeral volume %s: create PVC %s: %s", v->name, v->claim_name, a->error.msg);
@@ -139,7 +145,7 @@ static enum sync_result create_claim(struct ephemeral *e, struct str key, const 
     return sync_once(e->controller, key, &w, on_created, NULL);
 }
 
-/* The first volume that is not as it should be; the rest waits for it. */
+/* Handles the first volume whose claim is missing or belongs to another owner; later volumes wait for it. */
 static enum sync_result sync_pod(void *ctx, struct str key)
 {
     struct ephemeral *e = ctx;
@@ -165,7 +171,7 @@ static enum sync_result sync_pod(void *ctx, struct str key)
     return SYNC_DONE;
 }
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 {
@@ -176,7 +182,7 @@ static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
         component_add(e->controller, o);
 }
 
-/* The pods whose claim it was get another. */
+/* Recreates the claim for the pods that use it. */
 static void on_claim_delete(void *ctx, const struct object *o, bool is_final_unknown)
 {
     struct ephemeral *e = ctx;

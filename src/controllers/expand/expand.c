@@ -1,3 +1,5 @@
+/* The expand controller: event handlers and lifecycle. Its queue has the keys of claims; at most
+ * IN_FLIGHT_MAX expansions run at once, because plugins block workers of the pool. */
 #include "controllers/expand/expand.h"
 
 #include <assert.h>
@@ -8,10 +10,10 @@
 #include "machinery/pending_operations.h"
 
 #define QUEUE "volume_expand"
-/* Plugins' work, not requests only. */
+/* Limits the work of plugins, not only requests. */
 #define IN_FLIGHT_MAX 10
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
 static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
 {
@@ -22,7 +24,7 @@ static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
         component_add(e->controller, o);
 }
 
-/* It asks for something else, or got something. */
+/* The requested size has changed, or the actual size has grown. */
 static void on_claim_update(void *ctx, const struct object *old, const struct object *o)
 {
     const struct claim *was = claim_of(old), *is = claim_of(o);
@@ -31,7 +33,8 @@ static void on_claim_update(void *ctx, const struct object *old, const struct ob
         on_claim_add(ctx, o, /* is_initial= */ false);
 }
 
-/* The size before an expansion that is over: the claim's own news may have come sooner than the volume's. */
+/* The volume still has the size from before an expansion that is complete: the change of the claim may have
+ * arrived before that of the volume. */
 static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct expand *e = ctx;
@@ -46,7 +49,7 @@ static void on_volume_add(void *ctx, const struct object *o, bool is_initial)
         on_claim_add(ctx, claim, /* is_initial= */ false);
 }
 
-/* Somebody may have said that there is more of it, which its claim waits for. */
+/* The user may have increased the capacity of the volume, which its claim waits for. */
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
     const struct volume *v = volume_of(o);

@@ -1,10 +1,11 @@
-/* Expansion: a bound claim that asks for more gets it.
+/* The expand controller: expands the volume of a bound claim that requests more than it has.
  *
- * The plugin of the volume makes it larger; where the file system on it must grow too, that is the node's,
- * and the claim says so until it is done. What was begun is written down first (status.allocatedResources),
- * so that whoever goes on after a crash or a failure aims at the same size. Volumes that no plugin here
- * expands belong to an external controller; the claim is told. For local, hostPath and NFS volumes none will
- * come: whoever has grown the storage raises the capacity of the volume, and the claim follows. */
+ * The volume's plugin expands the storage; if the file system must be expanded too, the node does that, and
+ * the claim has a condition until then. The target size is recorded first (status.allocatedResources), so
+ * that a retry after a crash or a failure uses the same size. Volumes that no plugin of this process expands
+ * belong to an external controller; the claim gets an event. For local, hostPath and NFS volumes there is
+ * none: the administrator expands the storage and increases the capacity of the volume, and the claim
+ * follows. */
 #ifndef BERTH_CONTROLLERS_EXPAND_EXPAND_H
 #define BERTH_CONTROLLERS_EXPAND_EXPAND_H
 
@@ -17,19 +18,19 @@ struct expand;
 struct expand_options {
     struct component_deps part;
     struct pool *pool; /* for plugins; borrowed */
-    /* Those that expand have the table (plugins/plugin.h). Ends with NULL; borrowed. Drivers of FlexVolumes
-     * are looked for nowhere: their volumes grow on their nodes. */
+    /* Those with an expand table (plugins/plugin.h) are used. Ends with NULL; borrowed. FlexVolume drivers
+     * are not searched: their volumes are expanded on the nodes. */
     const struct volume_plugin *const *plugins;
 };
 
-/* Whether no controller makes such a volume larger, here or outside. Pure. */
+/* True if no controller, internal or external, expands such a volume. Pure. */
 bool expand_is_by_hand(const struct volume *v);
 
 int expand_new(const struct expand_options *o, struct expand **ret, struct error *err);
 void expand_start(struct expand *e);
-/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+/* NULL if the state in memory is consistent, else what is wrong. For the simulator. */
 const char *expand_check(const struct expand *e);
-/* What plugins have begun goes on; the pool is freed after this. */
+/* Calls of plugins that have started continue; free the pool after this. */
 struct expand *expand_free(struct expand *e);
 DEFINE_CLEANUP(struct expand, expand_free)
 

@@ -1,4 +1,5 @@
-/* The parts of the expand controller: what to do and how it is written (plan), the steps (sync). */
+/* Internals of the expand controller: decisions and patches (expand_plan.c), and the steps (expand_sync.c).
+ */
 #ifndef BERTH_CONTROLLERS_EXPAND_EXPAND_INT_H
 #define BERTH_CONTROLLERS_EXPAND_EXPAND_INT_H
 
@@ -23,49 +24,49 @@ struct expand {
     struct informer_handler volumes_handler;
     struct controller *controller;
     struct recorder *recorder;
-    struct metric_family *seconds; /* NULL: nothing is counted */
+    struct metric_family *seconds; /* NULL: not counted */
     TAILQ_HEAD(, claim_expansion) expansions;
 };
 
-/* --- What to do: pure --- */
+/* --- Decisions: pure --- */
 
 enum expand_plan {
     EXPAND_NOTHING,
-    EXPAND_NOT_BOUND,   /* the volume is not the claim's */
-    EXPAND_MIGRATED,    /* a CSI driver's */
-    EXPAND_OTHERS,      /* some external controller's */
-    EXPAND_FOLLOW,      /* somebody has grown it: the claim is to say so */
-    EXPAND_FORGET_SIZE, /* all has grown: the size before is of no interest any more */
-    EXPAND_TO_NODE,     /* what the node could not do it is to try again */
-    EXPAND_TO,          /* a size */
+    EXPAND_NOT_BOUND,   /* the volume is not bound to the claim */
+    EXPAND_MIGRATED,    /* for a CSI driver */
+    EXPAND_OTHERS,      /* for an external controller */
+    EXPAND_FOLLOW,      /* the volume was expanded by the administrator: update the claim */
+    EXPAND_FORGET_SIZE, /* complete: remove the size from before */
+    EXPAND_TO_NODE,     /* retry on the node */
+    EXPAND_TO,          /* expand to a size */
 };
 
 struct expand_decision {
     enum expand_plan plan;
-    const struct volume_plugin *plugin; /* the registry's, until its next search; NULL for none */
-    bool is_doubtful;                   /* EXPAND_OTHERS: because the plugins do not agree */
+    const struct volume_plugin *plugin; /* valid until the next search of the registry; NULL for none */
+    bool is_doubtful;                   /* EXPAND_OTHERS: because several plugins match */
     struct quantity to;                 /* EXPAND_TO, EXPAND_FOLLOW */
 };
 
 struct expand_decision expand_decide(struct plugin_registry *g, const struct claim *c,
                                      const struct volume *v);
 
-/* The claim has what it asks for. */
+/* The claim has at least the requested size. */
 bool expand_is_satisfied(const struct claim *c);
 
-/* --- What is written. All of them on condition that the object is as it was read. --- */
+/* --- Patches. All have the version of the object as read. --- */
 
-/* On the claim's status: under way to this size. */
+/* Claim status: expansion to this size in progress. */
 int expand_write_begun(const struct claim *c, const char *resizer, const struct quantity *to,
                        struct timestamp now, struct buf *out, struct error *err);
-/* It says so already. */
+/* The status already says so. */
 bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to);
-/* The file system is the node's to grow. */
+/* Claim status: the file system must be expanded on the node. */
 int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
                               struct error *err);
-/* On the claim: who is to expand it. */
+/* Claim: the name of the external resizer. */
 int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err);
-/* On the volume: its new size, and the one before where the node is not done (before NULL: it is not kept).
+/* Volume: its new size, and the size from before while the node has not finished (before NULL: not recorded).
  */
 int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
                       struct buf *out, struct error *err);
@@ -74,7 +75,7 @@ int expand_write_forgotten(const struct volume *v, struct buf *out, struct error
 /* --- The steps --- */
 
 enum sync_result expand_sync(void *ctx, struct str key);
-/* Sends nothing, tells nobody. */
-void expansion_free(struct claim_expansion *x);
+/* Cancels requests and drops the plugin's work, without a result. */
+void expansion_free(struct claim_expansion *expansion);
 
 #endif

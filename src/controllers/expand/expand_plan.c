@@ -1,3 +1,8 @@
+/* Decides how a claim is expanded, and builds the patches of the steps. Pure: reads its arguments only.
+ *
+ * A size that was recorded in status.allocatedResources is completed before another one is started, so that
+ * the storage never gets two different sizes. All patches have the version of the object they are based on.
+ */
 #include "controllers/expand/expand_int.h"
 
 #include <string.h>
@@ -25,14 +30,14 @@ static bool is_bound_to(const struct volume *v, const struct claim *c)
     return v->claim.is_set && strcmp(v->claim.ns, c->obj.ns) == 0 && strcmp(v->claim.uid, c->obj.uid) == 0;
 }
 
-/* What was begun is ended before anything else is, but for what the storage called impossible. */
+/* Completes an expansion in progress before another one, unless the storage has rejected its size. */
 static void decide_size(const struct claim *c, const struct volume *v, struct expand_decision *d)
 {
     bool is_large = quantity_cmp(&v->capacity, &c->request) >= 0;
     bool is_free = !is_large && (c->resize == RESIZE_NONE || c->resize == RESIZE_CONTROLLER_INFEASIBLE);
 
     if (is_large && (c->resize == RESIZE_NODE_PENDING || c->resize == RESIZE_NODE_IN_PROGRESS)) {
-        d->plan = EXPAND_NOTHING; /* the node's turn */
+        d->plan = EXPAND_NOTHING; /* the node continues */
     } else if (is_large && c->resize == RESIZE_NODE_INFEASIBLE) {
         d->plan = EXPAND_TO_NODE;
     } else {
@@ -41,7 +46,8 @@ static void decide_size(const struct claim *c, const struct volume *v, struct ex
     }
 }
 
-/* No plugin expands it. A file system on a local disk is the node's to grow, which then tells the claim. */
+/* No plugin expands it. The file system of a local disk is expanded by the node, which then updates the
+ * claim. */
 static void decide_without_plugin(const struct claim *c, const struct volume *v, struct expand_decision *d)
 {
     bool is_large = quantity_cmp(&v->capacity, &c->request) >= 0;
@@ -82,7 +88,7 @@ struct expand_decision expand_decide(struct plugin_registry *g, const struct cla
     return d;
 }
 
-/* --- What is written --- */
+/* --- Patches --- */
 
 bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to)
 {

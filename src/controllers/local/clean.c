@@ -1,10 +1,10 @@
-/* A released volume: erased on a worker after a last look at the server, then its object deleted; the next
- * pass offers it anew.
+/* Erases a released volume on a worker, after a last check against the server, and then deletes its object;
+ * the next pass creates the volume again.
  *
- * Nothing that is in use is erased: a device must be nobody else's, below a directory nothing may be mounted,
- * and what is there must be of the kind that the volume says. A wipe of a whole device keeps its position in
- * a file, under the volume's uid and its claim's: a volume that was used again is wiped from the beginning.
- */
+ * Nothing in use is erased: a device must not be used by anything else, nothing may be mounted below a
+ * directory, and the entry must be of the kind that the volume names. The position of a wipe of a whole
+ * device is stored in a file, with the uids of the volume and its claim: a volume that was used again is
+ * wiped from the start. */
 #include "controllers/local/local_int.h"
 
 #include <assert.h>
@@ -26,15 +26,15 @@
 
 #define RETRY_NS (10 * NS_PER_S)
 #define RETRY_MAX_NS (300 * NS_PER_S)
-#define TELL_NS (10 * NS_PER_S)
-#define TELLS_PER_EVENT 6 /* events are kept, and others read them */
+#define REPORT_NS (10 * NS_PER_S)
+#define REPORTS_PER_EVENT 6 /* fewer events than log lines, because the API stores events */
 #define CLEANER_LIMIT_NS ((uint64_t)24 * 3600 * NS_PER_S)
 #define CLEANER_ARGS_MAX 64
 #define PASSES_MAX 100
 
 /* --- On a worker --- */
 
-/* The cleaners that others ship as scripts are built in. */
+/* The cleaners that the stock provisioner ships as scripts are built in. */
 static const struct {
     const char *path;
     enum wipe_kind kind;
@@ -46,8 +46,7 @@ static const struct {
     { "/scripts/blkdiscard.sh", WIPE_DISCARD, 1 },
 };
 
-/* Nothing but the disk that the volume was created for is erased. One without a record is older than
- * records. */
+/* Only the disk that the volume was created for is erased. Volumes of older versions have no record. */
 static int check_disk(const struct volume *v, const char *path, struct error *err)
 {
     const char *recorded = object_annotation(&v->obj, ANN_DISK);
@@ -73,7 +72,7 @@ static int check_disk(const struct volume *v, const char *path, struct error *er
 static int clean_dir(const struct clean_job *c, const char *path, struct error *err)
 {
     _cleanup_(mount_table_free_p) struct mount_table *table = NULL;
-    /* What is mounted there stays while it is examined and emptied. */
+    /* An open descriptor keeps the file system mounted while it is examined and emptied. */
     _cleanup_(fd_closep) int held = host_open_dir(AT_FDCWD, path, HOST_OPEN_ANY_MOUNT);
     int r;
 
@@ -82,7 +81,7 @@ static int clean_dir(const struct clean_job *c, const char *path, struct error *
     r = mount_table_read(&table, err);
     if (r < 0)
         return r;
-    if (!mount_table_find(table, path)) /* another file system would be emptied */
+    if (!mount_table_find(table, path)) /* otherwise another file system would be emptied */
         return error_set(err, ERR_INVALID, "nothing is mounted at '%s' any more", path);
     r = check_disk(volume_of(c->volume), path, err);
     if (r == 0)
@@ -115,7 +114,7 @@ static int run_cleaner(const struct clean_job *c, const char *device, struct err
     return command_run(&command, err);
 }
 
-/* The wipe that the class's cleaner stands for; false when it is a command. */
+/* The built-in wipe that the class's cleaner names; false if the cleaner is a command. */
 static bool find_wipe(const struct local_class *k, struct wipe *ret)
 {
     const char *command = k->cleaner.count ? k->cleaner.items[0] : cleaners[0].path;
@@ -195,7 +194,7 @@ static const struct job_type clean_type = { "volume cleanup", clean_run, clean_f
 
 /* --- On the loop --- */
 
-static void cleaning_free(struct local_cleaning *c)
+static void erasure_free(struct local_erasure *c)
 {
     LIST_REMOVE(c, link);
     c->job = job_drop(c->job);
@@ -206,35 +205,35 @@ static void cleaning_free(struct local_cleaning *c)
     free(c);
 }
 
-static struct local_cleaning *find_cleaning(const struct local *l, const char *volume)
+static struct local_erasure *find_erasure(const struct local *l, const char *volume)
 {
-    struct local_cleaning *c;
+    struct local_erasure *c;
 
-    LIST_FOREACH(c, &l->cleanings, link)
+    LIST_FOREACH(c, &l->erasures, link)
         if (strcmp(c->volume->name, volume) == 0)
             return c;
     return NULL;
 }
 
-bool local_is_cleaning(const struct local *l, const char *volume)
+bool local_is_erasing(const struct local *l, const char *volume)
 {
-    const struct local_cleaning *c = find_cleaning(l, volume);
+    const struct local_erasure *c = find_erasure(l, volume);
 
     return c && c->is_running;
 }
 
-void local_drop_cleanings(struct local *l)
+void local_drop_erasures(struct local *l)
 {
-    struct local_cleaning *c, *next;
+    struct local_erasure *c, *next;
 
-    for (c = LIST_FIRST(&l->cleanings); c; c = next) {
+    for (c = LIST_FIRST(&l->erasures); c; c = next) {
         next = LIST_NEXT(c, link);
-        cleaning_free(c);
+        erasure_free(c);
     }
 }
 
-/* Another try after 10 s, 20 s, … five minutes. */
-static void cleaning_fail(struct local_cleaning *c, const struct error *err)
+/* Retries after 10 s, 20 s, … up to five minutes. */
+static void erasure_fail(struct local_erasure *c, const struct error *err)
 {
     uint64_t delay_ns = RETRY_NS << (c->failures < 5 ? c->failures : 5);
 
@@ -248,22 +247,22 @@ static void cleaning_fail(struct local_cleaning *c, const struct error *err)
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct local_cleaning *c = ctx;
+    struct local_erasure *c = ctx;
     struct local *l = c->local;
 
     if (!api_write_succeeded(outcome)) {
-        cleaning_fail(c, &a->error); /* erasing it again harms nobody */
+        erasure_fail(c, &a->error); /* erasing it again is harmless */
         return;
     }
     recorder_event(l->recorder, c->volume, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
     log_info("volume cleaned", LOG_STR("volume", c->volume->name));
-    cleaning_free(c);
+    erasure_free(c);
     local_wake(l);
 }
 
 static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct local_cleaning *c = ctx;
+    struct local_erasure *c = ctx;
     struct api_write_options w = { .api = c->local->api,
                                    .request = { .verb = CLIENT_DELETE },
                                    .object = c->volume,
@@ -276,16 +275,16 @@ static void on_cleaned(void *ctx, struct job *j, int r, const struct error *err)
     if (r < 0) {
         recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
                        "Error cleaning PV \"%s\": %s", c->volume->name, err->msg);
-        cleaning_fail(c, err);
+        erasure_fail(c, err);
         return;
     }
     api_write_start(&c->write, &w);
 }
 
-/* --- How far a wipe is --- */
+/* --- Progress of a wipe --- */
 
-/* False when nothing is wiped, or nobody knows yet how much there is. */
-static bool find_progress(const struct local_cleaning *c, uint64_t *ret_done, uint64_t *ret_total)
+/* False if nothing is being wiped, or the total is not known yet. */
+static bool find_progress(const struct local_erasure *c, uint64_t *ret_done, uint64_t *ret_total)
 {
     struct clean_job *j;
 
@@ -297,12 +296,12 @@ static bool find_progress(const struct local_cleaning *c, uint64_t *ret_done, ui
     return *ret_total > 0;
 }
 
-static void log_progress(struct local_cleaning *c, uint64_t done, uint64_t total)
+static void log_progress(struct local_erasure *c, uint64_t done, uint64_t total)
 {
     uint64_t now_ns = loop_now_ns(c->local->o.part.loop);
     int64_t left;
 
-    pace_begin(&c->pace, now_ns, done); /* one that goes on after a crash has a position at its start */
+    pace_begin(&c->pace, now_ns, done); /* after a crash the wipe starts at a position above 0 */
     if (pace_seconds_left(&c->pace, now_ns, done, total, &left))
         log_info("cleaning volume", LOG_STR("volume", c->volume->name),
                  LOG_UINT("percent", pace_percent(done, total)), LOG_UINT("done_mib", done >> 20),
@@ -317,15 +316,15 @@ static void log_progress(struct local_cleaning *c, uint64_t done, uint64_t total
 
 static void on_progress_timer(void *ctx)
 {
-    struct local_cleaning *c = ctx;
+    struct local_erasure *c = ctx;
     uint64_t done, total;
 
-    timer_arm_after(&c->timer, TELL_NS);
-    c->tells++;
+    timer_arm_after(&c->timer, REPORT_NS);
+    c->reports++;
     if (!find_progress(c, &done, &total))
         return;
     log_progress(c, done, total);
-    if (c->tells % TELLS_PER_EVENT == 0)
+    if (c->reports % REPORTS_PER_EVENT == 0)
         recorder_event(c->local->recorder, c->volume, EVENT_NORMAL, "VolumeDelete",
                        "Cleanup of Block PV \"%s\": %" PRIu64 " of %" PRIu64 " MiB", c->volume->name,
                        done >> 20, total >> 20);
@@ -333,21 +332,20 @@ static void on_progress_timer(void *ctx)
 
 static int cmp_names(const void *a, const void *b)
 {
-    const struct local_cleaning *x = *(struct local_cleaning *const *)a,
-                                *y = *(struct local_cleaning *const *)b;
+    const struct local_erasure *const *left = a, *const *right = b;
 
-    return strcmp(x->volume->name, y->volume->name);
+    return strcmp((*left)->volume->name, (*right)->volume->name);
 }
 
 void local_collect_wipes(void *local, struct metric_sink *to)
 {
     const struct local *l = local;
-    struct local_cleaning *running[CLEANINGS_MAX], *c;
+    struct local_erasure *running[ERASURES_MAX], *c;
     uint64_t done, total;
     size_t count = 0;
 
-    LIST_FOREACH(c, &l->cleanings, link)
-        if (c->is_running && count < CLEANINGS_MAX)
+    LIST_FOREACH(c, &l->erasures, link)
+        if (c->is_running && count < ERASURES_MAX)
             running[count++] = c;
     if (count > 1)
         qsort(running, count, sizeof *running, cmp_names);
@@ -356,9 +354,9 @@ void local_collect_wipes(void *local, struct metric_sink *to)
             metric_emit(to, done < total ? (double)done / (double)total : 1, running[i]->volume->name);
 }
 
-/* --- Beginning --- */
+/* --- Starting --- */
 
-static void start_job(struct local_cleaning *c, const struct local_class *k, const struct volume *v,
+static void start_job(struct local_erasure *c, const struct local_class *k, const struct volume *v,
                       struct host_guard *guard)
 {
     struct local *l = c->local;
@@ -379,14 +377,14 @@ static void start_job(struct local_cleaning *c, const struct local_class *k, con
         recorder_event(l->recorder, &v->obj, EVENT_NORMAL, "VolumeDelete",
                        "Starting cleanup of Block PV \"%s\", this may take a while", v->obj.name);
     log_info("cleaning volume", LOG_STR("volume", v->obj.name));
-    c->tells = 0;
+    c->reports = 0;
     c->pace = (struct pace){ 0 };
     timer_init(&c->timer, l->o.part.loop, on_progress_timer, c);
-    timer_arm_after(&c->timer, TELL_NS);
+    timer_arm_after(&c->timer, REPORT_NS);
     job_begin(&j->job, l->o.pool, on_cleaned, c);
 }
 
-static void start_cleaning(struct local_cleaning *c, const struct volume *v)
+static void start_erasure(struct local_erasure *c, const struct volume *v)
 {
     const struct local_class *k = local_class_of(c->local, v->class);
     struct reclaim_rules rules = { c->local->o.dirs, c->local->o.node_name };
@@ -404,33 +402,33 @@ static void start_cleaning(struct local_cleaning *c, const struct volume *v)
     }
     recorder_event(c->local->recorder, c->volume, EVENT_WARNING, "VolumeFailedDelete",
                    "Error cleaning PV \"%s\": %s", c->volume->name, failed.msg);
-    cleaning_fail(c, &failed);
+    erasure_fail(c, &failed);
 }
 
-/* The last look (plugins/reclaim_guard.h): the claim … */
+/* The last checks (plugins/reclaim_guard.h): the claim … */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct local_cleaning *c = ctx;
+    struct local_erasure *c = ctx;
     struct error err;
 
     (void)outcome;
     if (reclaim_check_claim(a, volume_of(c->fresh), &err) < 0)
-        cleaning_fail(c, &err);
+        erasure_fail(c, &err);
     else if (local_owns(c->local, volume_of(c->fresh)))
-        start_cleaning(c, volume_of(c->fresh));
+        start_erasure(c, volume_of(c->fresh));
     else
-        cleaning_free(c);
+        erasure_free(c);
 }
 
 /* … after the volume. */
 static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct local_cleaning *c = ctx;
+    struct local_erasure *c = ctx;
     struct error err;
 
     (void)outcome;
     if (reclaim_check_volume(a, c->volume, &err) < 0) {
-        cleaning_fail(c, &err);
+        erasure_fail(c, &err);
         return;
     }
     (void)object_unref(c->fresh);
@@ -441,23 +439,23 @@ static void on_volume(void *ctx, enum api_outcome outcome, const struct client_a
 
 static void clean_volume(struct local *l, const struct volume *v)
 {
-    struct local_cleaning *c = find_cleaning(l, v->obj.name);
-    const struct local_cleaning *other;
+    struct local_erasure *c = find_erasure(l, v->obj.name);
+    const struct local_erasure *other;
     unsigned running = 0;
 
-    LIST_FOREACH(other, &l->cleanings, link)
+    LIST_FOREACH(other, &l->erasures, link)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
         running += other->is_running;
     if (c && (c->is_running || loop_now_ns(l->o.part.loop) < c->retry_at_ns))
         return;
-    if (running >= CLEANINGS_MAX)
-        return; /* a later pass */
+    if (running >= ERASURES_MAX)
+        return; /* at a later pass */
     if (!c) {
         c = calloc(1, sizeof *c);
         if (!c)
             die_with_reason("no memory to clean a local volume: it would never be processed again");
         c->local = l;
-        LIST_INSERT_HEAD(&l->cleanings, c, link);
+        LIST_INSERT_HEAD(&l->erasures, c, link);
     }
     (void)object_unref(c->volume);
     c->volume = object_ref(&v->obj);
@@ -467,15 +465,15 @@ static void clean_volume(struct local *l, const struct volume *v)
 
 void local_clean_all(struct local *l)
 {
-    struct local_cleaning *c, *next;
+    struct local_erasure *c, *next;
     struct informer_cursor at;
 
-    for (c = LIST_FIRST(&l->cleanings); c; c = next) {
+    for (c = LIST_FIRST(&l->erasures); c; c = next) {
         const struct object *o = informer_get(l->volumes, "", c->volume->name);
 
         next = LIST_NEXT(c, link);
         if (!c->is_running && (!o || strcmp(o->uid, c->volume->uid) != 0))
-            cleaning_free(c);
+            erasure_free(c);
     }
     for (const struct object *o = informer_first(l->volumes, &at); o; o = informer_next(&at)) {
         const struct volume *v = volume_of(o);

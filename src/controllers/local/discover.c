@@ -1,4 +1,5 @@
-/* The scan of all discovery directories, on a worker: what could be a volume, and why the rest cannot. */
+/* Scans all discovery directories on a worker: lists the entries that can be volumes, and the reason for each
+ * that cannot. Blocking; costs one directory listing per class and a few system calls per entry. */
 #include "controllers/local/local_int.h"
 
 #include <fnmatch.h>
@@ -148,7 +149,7 @@ static int scan_disk(struct local_scan *s, const struct mount_table *t, struct l
     if (r < 0)
         return r;
     ret->bytes = local_round_capacity(ret->bytes);
-    ret->disk = arena_dup(&s->finds.arena, str_of(disk));
+    ret->disk = arena_dup(&s->entries.arena, str_of(disk));
     if (!ret->disk)
         return error_no_memory(err);
     ret->state = FOUND_DISK;
@@ -160,7 +161,7 @@ static int scan_class(struct local_scan *s, const struct local_class *k, const s
 {
     struct error failed = { 0 };
     struct texts names = { 0 };
-    int r = host_list_dir(k->mount_dir, &s->finds.arena, LOCAL_ENTRIES_MAX, &names, err);
+    int r = host_list_dir(k->mount_dir, &s->entries.arena, LOCAL_ENTRIES_MAX, &names, err);
 
     for (uint32_t i = 0; i < names.count && r == 0; i++) {
         struct local_candidate found = {
@@ -173,12 +174,12 @@ static int scan_class(struct local_scan *s, const struct local_class *k, const s
         if (!local_name_matches(k->name_pattern, found.name))
             continue;
         one = scan_disk(s, t, &found, &failed);
-        if (vec_push(&s->finds.list, found) < 0)
+        if (vec_push(&s->entries.list, found) < 0)
             one = error_no_memory(&failed);
         if (one < 0)
             buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
-    if (r == 0 && vec_push(&s->finds.listed, k) < 0)
+    if (r == 0 && vec_push(&s->entries.listed, k) < 0)
         return error_no_memory(err);
     return r;
 }
@@ -193,7 +194,7 @@ static int scan_run(struct job *j, struct error *err)
     for (uint32_t i = 0; i < s->config->classes_count && r == 0; i++) {
         const struct local_class *k = &s->config->classes[i];
 
-        if (scan_class(s, k, table, &failed) < 0) /* the other classes are none the worse */
+        if (scan_class(s, k, table, &failed) < 0) /* the other classes are not affected */
             buf_addf(&s->failures, "%s: %s\n", k->name, failed.msg);
     }
     return r;
@@ -201,14 +202,15 @@ static int scan_run(struct job *j, struct error *err)
 
 static int cmp_found(const void *a, const void *b)
 {
-    const struct local_candidate *x = a, *y = b;
+    const struct local_candidate *left = a, *right = b;
 
-    if (x->class != y->class)
-        return x->class < y->class ? -1 : 1;
-    return strcmp(x->name, y->name);
+    if (left->class != right->class)
+        return left->class < right->class ? -1 : 1;
+    return strcmp(left->name, right->name);
 }
 
-const struct local_candidate *finds_get(const struct finds *f, const struct local_class *k, const char *name)
+const struct local_candidate *local_entries_get(const struct local_entries *f, const struct local_class *k,
+                                                const char *name)
 {
     struct local_candidate wanted = { .class = k, .name = name };
 
@@ -217,7 +219,7 @@ const struct local_candidate *finds_get(const struct finds *f, const struct loca
     return bsearch(&wanted, f->list.items, f->list.count, sizeof wanted, cmp_found);
 }
 
-bool finds_has_class(const struct finds *f, const struct local_class *k)
+bool local_entries_has_class(const struct local_entries *f, const struct local_class *k)
 {
     for (size_t i = 0; i < f->listed.count; i++)
         if (f->listed.items[i] == k)
@@ -225,7 +227,7 @@ bool finds_has_class(const struct finds *f, const struct local_class *k)
     return false;
 }
 
-void finds_done(struct finds *f)
+void local_entries_done(struct local_entries *f)
 {
     vec_done(&f->list);
     vec_done(&f->listed);
@@ -236,7 +238,7 @@ static void scan_free(struct job *j)
 {
     struct local_scan *s = CONTAINER_OF(j, struct local_scan, job);
 
-    finds_done(&s->finds);
+    local_entries_done(&s->entries);
     buf_done(&s->failures);
     free(s);
 }
@@ -251,7 +253,7 @@ struct local_scan *scan_new(const struct local_config *config)
         return NULL;
     s->job.type = &scan_type;
     s->config = config;
-    s->finds.arena = ARENA_INIT(SCAN_BYTES_MAX);
+    s->entries.arena = ARENA_INIT(SCAN_BYTES_MAX);
     s->failures = BUF_INIT(FAILURES_BYTES_MAX);
     return s;
 }

@@ -1,3 +1,9 @@
+/* The local provisioner: its passes, the creation of volumes, and its lifecycle.
+ *
+ * A pass is a scan on a worker (discover.c), then the creation of missing volumes and the revision of
+ * existing ones (revise.c), with one request at a time. A pass starts SOON_NS after a change, otherwise every
+ * PASS_NS; changes during a pass start another one after it. Costs of a pass: O(entries + volumes of this
+ * node). */
 #include "controllers/local/local.h"
 
 #include <assert.h>
@@ -14,13 +20,13 @@
 #include "host/mount_watch.h"
 #include "io/dirwatch.h"
 
-/* How long the node may be missing before that is an error. */
+/* How long the node may be missing before an error is logged. */
 #define NODE_WAIT_NS (10 * NS_PER_S)
 #define PASS_NS (10 * NS_PER_S)
-#define SOON_NS (100 * NS_PER_MS) /* several changes are one */
+#define SOON_NS (100 * NS_PER_MS) /* combines several changes */
 #define VOLUMES_BY_PATH "local-path"
 
-/* --- Whose --- */
+/* --- Ownership --- */
 
 bool local_owns(const struct local *l, const struct volume *v)
 {
@@ -34,7 +40,7 @@ const struct node *local_own_node(const struct local *l)
     return o ? node_of(o) : NULL;
 }
 
-/* A node agent that starts beside this registers its node within moments: that is no trouble yet. */
+/* A node agent that starts at the same time registers its node soon: that is not an error yet. */
 static bool reject_node(struct local *l, const char *why)
 {
     uint64_t now_ns = loop_now_ns(l->o.part.loop);
@@ -49,7 +55,7 @@ static bool reject_node(struct local *l, const char *why)
     return false;
 }
 
-/* True when the node is known and can be named in volumes; the identity is then its own. */
+/* True if the node exists and has a host name; sets the identity. */
 static bool check_own_node(struct local *l)
 {
     const struct node *n = local_own_node(l);
@@ -169,7 +175,7 @@ static int write_volume(const struct local *l, const struct node *n, const struc
     return buf_check(out, "volume", err);
 }
 
-/* --- Making volumes, one after the other --- */
+/* --- Creating volumes, one request at a time --- */
 
 static void create_next(void *ctx);
 
@@ -186,7 +192,7 @@ static void on_created(void *ctx, enum api_outcome outcome, const struct client_
     create_next(l);
 }
 
-/* Another volume of this node has the path: it is somebody's already. */
+/* True if another volume of this node has the path: the storage is in use. */
 static bool is_path_taken(const struct local *l, const struct node *n, const struct local_candidate *f)
 {
     char path[PATH_MAX * 2];
@@ -212,7 +218,7 @@ enum reclaim_policy local_policy_of(const struct local *l, const struct local_cl
     return policy == RECLAIM_DELETE || policy == RECLAIM_RETAIN ? policy : RECLAIM_UNKNOWN;
 }
 
-/* True when a request is on its way. */
+/* True if a request was sent. */
 static bool create_volume(struct local *l, const struct node *n, const struct local_candidate *f)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(LOCAL_BODY_BYTES_MAX);
@@ -229,7 +235,7 @@ static bool create_volume(struct local *l, const struct node *n, const struct lo
 
     local_volume_name(f->name, n->obj.name, f->class->name, name);
     if (f->state != FOUND_DISK || policy == RECLAIM_UNKNOWN || informer_get(l->volumes, "", name) ||
-        local_is_cleaning(l, name) || is_path_taken(l, n, f))
+        local_is_erasing(l, name) || is_path_taken(l, n, f))
         return false;
     if (write_volume(l, n, f, policy, name, &body, &err) < 0) {
         log_warn("local volume not created", LOG_STR("volume", name), LOG_ERR(&err));
@@ -242,9 +248,9 @@ static bool create_volume(struct local *l, const struct node *n, const struct lo
 
 void local_end_pass(struct local *l)
 {
-    finds_done(&l->finds);
-    l->finds = (struct finds){ 0 };
-    l->finds_at = 0;
+    local_entries_done(&l->entries);
+    l->entries = (struct local_entries){ 0 };
+    l->entries_at = 0;
     if (l->is_dirty)
         local_wake(l);
     else
@@ -256,17 +262,17 @@ static void create_next(void *ctx)
     struct local *l = ctx;
     const struct node *n = local_own_node(l);
 
-    while (n && l->finds_at < l->finds.list.count)
-        if (create_volume(l, n, &l->finds.list.items[l->finds_at++]))
+    while (n && l->entries_at < l->entries.list.count)
+        if (create_volume(l, n, &l->entries.list.items[l->entries_at++]))
             return;
-    l->finds_at = l->finds.list.count;
+    l->entries_at = l->entries.list.count;
     local_remove_taint(l);
     local_revise_all(l);
 }
 
 /* --- A pass --- */
 
-/* The same as the last time is not worth a line. */
+/* Failures that are equal to those of the last scan are not logged again. */
 static void log_failures(struct local *l, struct buf *failures)
 {
     struct str rest = buf_str(failures);
@@ -299,9 +305,9 @@ static void on_scanned(void *ctx, struct job *j, int r, const struct error *err)
                      "%s: StorageClass not found, or its reclaimPolicy is neither Delete nor Retain\n",
                      l->o.config->classes[i].name);
     log_failures(l, &s->failures);
-    l->finds = s->finds;
-    s->finds = (struct finds){ 0 };
-    l->finds_at = 0;
+    l->entries = s->entries;
+    s->entries = (struct local_entries){ 0 };
+    l->entries_at = 0;
     create_next(l);
 }
 
@@ -319,8 +325,8 @@ static void on_mounts(void *ctx)
     local_wake(ctx);
 }
 
-/* Whatever cannot be watched is looked at with every pass all the same. A directory that another took the
- * place of is watched anew: watches are cheap, and passes few. */
+/* Entries that cannot be watched are examined at every pass anyway. All watches are renewed, because a
+ * directory may have been replaced: watches are cheap and passes rare. */
 static void watch_again(struct local *l)
 {
     struct error ignored;
@@ -342,7 +348,7 @@ static void run_pass(void *ctx)
     assert(!l->scan && !api_write_is_active(&l->write));
     l->is_awake = false;
     l->is_dirty = false;
-    watch_again(l); /* before anything is looked at */
+    watch_again(l); /* before the scan */
     if (!check_own_node(l)) {
         timer_arm_after(&l->timer, PASS_NS);
         return;
@@ -360,14 +366,14 @@ static void run_pass(void *ctx)
 void local_wake(struct local *l)
 {
     if (l->scan || api_write_is_active(&l->write)) {
-        l->is_dirty = true; /* at the end of the pass */
+        l->is_dirty = true; /* starts another pass after this one */
     } else if (!l->is_awake) {
         l->is_awake = true;
         timer_arm_after(&l->timer, SOON_NS);
     }
 }
 
-/* --- What is heard --- */
+/* --- Event handlers --- */
 
 static void on_volume_update(void *ctx, const struct object *old, const struct object *o)
 {
@@ -387,7 +393,7 @@ static void on_volume_delete(void *ctx, const struct object *o, bool is_final_un
         local_wake(l);
 }
 
-/* Entries that were found before their class was there get their volumes now. */
+/* Entries that were found before their class existed get their volumes now. */
 static void on_class_add(void *ctx, const struct object *o, bool is_initial)
 {
     (void)o;
@@ -434,7 +440,7 @@ int local_new(const struct local_options *o, struct local **ret, struct error *e
     if (!l)
         return error_no_memory(err);
     l->o = *o;
-    LIST_INIT(&l->cleanings);
+    LIST_INIT(&l->erasures);
     timer_init(&l->timer, o->part.loop, run_pass, l);
     l->failures = BUF_INIT(LOCAL_BODY_BYTES_MAX);
     l->watches = calloc(o->config->classes_count + 1, sizeof(struct dirwatch *));
@@ -484,12 +490,12 @@ struct local *local_free(struct local *l)
     api_write_cancel(&l->write);
     api_write_cancel(&l->untaint);
     l->scan = job_drop(l->scan);
-    local_drop_cleanings(l);
+    local_drop_erasures(l);
     for (uint32_t i = 0; l->watches && i < l->o.config->classes_count; i++)
         (void)dirwatch_stop(l->watches[i]);
     free(l->watches);
     (void)mount_watch_stop(l->mounts);
-    finds_done(&l->finds);
+    local_entries_done(&l->entries);
     local_drop_revisions(l);
     buf_done(&l->failures);
     recorder_free(l->recorder);

@@ -1,4 +1,4 @@
-/* What the files of the local provisioner share. */
+/* Internals of the local provisioner. */
 #ifndef BERTH_CONTROLLERS_LOCAL_LOCAL_INT_H
 #define BERTH_CONTROLLERS_LOCAL_LOCAL_INT_H
 
@@ -25,105 +25,106 @@
 
 struct local;
 
-/* --- discover.c: what is there --- */
+/* --- discover.c: entries of the discovery directories --- */
 
-enum restored_state {
+enum local_entry_state {
     FOUND_DISK,
-    FOUND_NONE,    /* certainly none: nothing is mounted there, or it is something else */
-    FOUND_UNKNOWN, /* it could not be examined */
+    FOUND_NONE,    /* no disk: nothing is mounted, or not a block device */
+    FOUND_UNKNOWN, /* could not be examined */
 };
 
 /* An entry of a discovery directory. */
 struct local_candidate {
     const struct local_class *class;
     const char *name; /* of the entry */
-    enum restored_state state;
-    uint64_t bytes;      /* of a disk: rounded, */
-    const char *disk;    /* and which: host/disk.h; of a bare directory DISK_ANY_MOUNT; else "" */
-    const char *problem; /* of what is none: "is not a mount point" */
+    enum local_entry_state state;
+    uint64_t bytes;   /* of a disk, rounded */
+    const char *disk; /* identity of the disk (host/disk.h); DISK_ANY_MOUNT for a bare directory; else "" */
+    const char *problem; /* why it is not a disk: "is not a mount point" */
 };
 
-/* All of them, in the order of classes and names, with their texts. */
-struct finds {
+/* All entries with their texts, ordered by class and name. */
+struct local_entries {
     VEC(struct local_candidate) list;
-    VEC(const struct local_class *) listed; /* the classes whose directory could be read */
+    VEC(const struct local_class *) listed; /* classes whose directory could be read */
     struct arena arena;
 };
-void finds_done(struct finds *f);
-/* NULL: there is no such entry, or it matches no pattern. */
-const struct local_candidate *finds_get(const struct finds *f, const struct local_class *k, const char *name);
-/* False: nothing is known of the class's entries. */
-bool finds_has_class(const struct finds *f, const struct local_class *k);
+void local_entries_done(struct local_entries *f);
+/* NULL: no such entry, or it matches no pattern. */
+const struct local_candidate *local_entries_get(const struct local_entries *f, const struct local_class *k,
+                                                const char *name);
+/* False: the entries of the class are unknown. */
+bool local_entries_has_class(const struct local_entries *f, const struct local_class *k);
 
 struct local_scan {
     struct job job;
     const struct local_config *config;
-    struct finds finds;
-    struct buf failures; /* a line each */
+    struct local_entries entries;
+    struct buf failures; /* one line per failure */
 };
 
 /* NULL without memory. */
 struct local_scan *scan_new(const struct local_config *config);
 
-/* Down to whole GiB from 10 GiB on, to whole MiB from 10 MiB on. */
+/* Rounds down to whole GiB from 10 GiB on, to whole MiB from 10 MiB on. */
 uint64_t local_round_capacity(uint64_t bytes);
 void local_volume_name(const char *entry, const char *node, const char *class, char ret[LOCAL_NAME_BYTES]);
 bool local_name_matches(const char *patterns, const char *name);
-/* Where the directory is, once no link is on the way, and the entry in it. */
+/* The path of the entry, with links in the path of the directory resolved. */
 int local_entry_path(const struct local_class *k, const char *name, char ret[PATH_MAX], struct error *err);
-/* The name of the entry that a volume's path means. Pure. */
+/* The name of the entry that a volume's path names. Pure. */
 int local_entry_name(const struct local_class *k, const struct volume *v, char ret[NAME_MAX + 1],
                      struct error *err);
 
-/* --- revise.c: what became of the disks of volumes that are there --- */
+/* --- revise.c: updates of existing volumes --- */
 
 #define LOCAL_PROBLEM_BYTES 1024
 
-/* What is to change about a volume. */
+/* A change of an existing volume. */
 struct revision {
-    struct object *volume;             /* as it was when that was decided; NULL: nothing is under way */
-    const char *reason;                /* of the problem's event */
-    char problem[LOCAL_PROBLEM_BYTES]; /* with its disk; "" for none */
-    uint64_t bytes;                    /* of its disk */
-    const char *disk;                  /* NULL: the record stays */
-    bool is_withdrawn;                 /* deleted: nobody has it, and its disk is not there */
-    bool is_reported;                  /* the problem is news, or that it is over */
+    struct object *volume;             /* as decided on; NULL: no change in progress */
+    const char *reason;                /* of the event */
+    char problem[LOCAL_PROBLEM_BYTES]; /* "" for none */
+    uint64_t bytes;                    /* of the disk */
+    const char *disk;                  /* NULL: keep the recorded identity */
+    bool is_withdrawn;                 /* delete the volume: it is unclaimed and its disk is gone */
+    bool is_reported;                  /* the problem is new, or is resolved */
     bool is_adopted;
-    bool is_measured; /* the disk's capacity is news */
-    bool is_resized;  /* the volume gets it */
+    bool is_measured; /* the disk's capacity has changed */
+    bool is_resized;  /* the volume gets that capacity */
 };
 
-/* Goes through this node's volumes, one request at a time; local_end_pass() is its end. */
+/* Visits the volumes of this node, one request at a time, then calls local_end_pass(). */
 void local_revise_all(struct local *l);
 void local_drop_revisions(struct local *l);
 
 /* --- clean.c: erasing --- */
 
-#define CLEANINGS_MAX 2 /* at once: a wipe holds a worker for hours */
+#define ERASURES_MAX 2 /* at once: a wipe occupies a worker for hours */
 
-/* A volume that is being cleaned, or waits for another try. */
-struct local_cleaning {
-    LIST_ENTRY(local_cleaning) link;
+/* A volume that is being erased, or waits for a retry. */
+struct local_erasure {
+    LIST_ENTRY(local_erasure) link;
     struct local *local;
     struct object *volume;
-    struct object *fresh; /* the same as the server has it, before it is cleaned */
+    struct object *fresh; /* as read from the server before it is erased */
     struct job *job;
     struct api_write write;
-    struct timer timer; /* tells how far it is */
-    unsigned tells;
-    struct pace pace; /* since it was first told */
+    struct timer timer; /* for progress reports */
+    unsigned reports;
+    struct pace pace; /* since the first report */
     bool is_running;
     unsigned failures;
     uint64_t retry_at_ns;
 };
 
-/* Cleans what is released; forgets what is gone. */
+/* Starts to erase released volumes; forgets deleted ones. */
 void local_clean_all(struct local *l);
-bool local_is_cleaning(const struct local *l, const char *volume);
-void local_drop_cleanings(struct local *l);
-/* For the metric of wipes. */
+bool local_is_erasing(const struct local *l, const char *volume);
+void local_drop_erasures(struct local *l);
+/* Collects the metric of wipes. */
 void local_collect_wipes(void *local, struct metric_sink *to);
-/* The inside of a directory or a device, on a worker. */
+/* Erases a directory or a device, on a worker. */
 struct clean_job {
     struct job job;
     const struct local_class *class;
@@ -142,40 +143,40 @@ struct local {
     struct informer *volumes, *classes, *nodes;
     struct informer_handler volumes_handler, classes_handler;
     struct recorder *recorder;
-    struct metric_family *wipes; /* NULL: nothing is counted */
-    char *identity;              /* "" before the node was seen */
+    struct metric_family *wipes; /* NULL: not counted */
+    char *identity;              /* "" before the node was found */
     struct timer timer;
     struct job *scan;             /* on the pool */
-    struct finds finds;           /* of the last scan, and the */
-    size_t finds_at;              /* first that has not been looked at */
-    VEC(struct object *) revised; /* volumes of this node, and the */
-    size_t revised_at;            /* first that has not been looked at */
-    struct api_write write;       /* of the volume that is being created, changed or deleted */
-    struct revision revision;     /* what that change is, while revise.c makes it */
-    struct dirwatch **watches;    /* a class each; NULL: not watched now */
+    struct local_entries entries; /* of the last scan */
+    size_t entries_at;            /* next to handle */
+    VEC(struct object *) revised; /* volumes of this node to check */
+    size_t revised_at;            /* next to handle */
+    struct api_write write;       /* of the volume that is created, changed or deleted */
+    struct revision revision;     /* the change in progress (revise.c) */
+    struct dirwatch **watches;    /* one per class; NULL: not watched */
     struct mount_watch *mounts;
-    struct buf failures; /* of the last scan: told when they change */
+    struct buf failures; /* of the last scan; logged when they change */
     struct rng rng;
     struct api api;
-    LIST_HEAD(, local_cleaning) cleanings;
+    LIST_HEAD(, local_erasure) erasures;
     struct api_write untaint;
     bool is_untainted;
-    bool is_awake;           /* the timer fires soon */
-    bool is_dirty;           /* something happened during the pass */
-    bool is_node_rejected;   /* why nothing is done */
-    uint64_t waits_since_ns; /* for the node; 0: it does not */
+    bool is_awake;           /* the timer fires after SOON_NS */
+    bool is_dirty;           /* something changed during the pass */
+    bool is_node_rejected;   /* an error was logged */
+    uint64_t waits_since_ns; /* start of the wait for the node; 0: not waiting */
 };
 
-/* A pass is to come soon. */
+/* Starts a pass soon. */
 void local_wake(struct local *l);
-/* ready_taint.c: after a discovery, once. */
+/* ready_taint.c: once, after a discovery. */
 void local_remove_taint(struct local *l);
 /* Created by this registration of the node. */
 bool local_owns(const struct local *l, const struct volume *v);
 const struct node *local_own_node(const struct local *l);
-/* NULL for one that is not in the settings. */
+/* NULL if it is not configured. */
 const struct local_class *local_class_of(const struct local *l, const char *name);
-/* What becomes of the class's volumes; RECLAIM_UNKNOWN when none may be created. */
+/* The reclaim policy of the class's volumes; RECLAIM_UNKNOWN: none may be created. */
 enum reclaim_policy local_policy_of(const struct local *l, const struct local_class *k);
 void local_end_pass(struct local *l);
 

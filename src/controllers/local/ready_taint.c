@@ -1,12 +1,11 @@
-/* A node may begin with a taint that keeps pods away until its local volumes are there: it goes after the
- * first discovery. */
+/* Removes the taint that keeps pods off a node until its local volumes exist, after the first discovery. */
 #include "controllers/local/local_int.h"
 
 #include "api/json_out.h"
 #include "base/log.h"
 #include "machinery/merge_patch.h"
 
-/* The node's other taints, as they are. */
+/* The node's other taints, unchanged. */
 static int write_others(const struct object *node, const char *key, struct buf *body, struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -52,7 +51,7 @@ static void on_written(void *ctx, enum api_outcome outcome, const struct client_
 
     if (!api_write_succeeded(outcome))
         log_warn("taint not removed", LOG_STR("taint", l->o.config->ready_taint), LOG_ERR(&a->error));
-    l->is_untainted = api_write_succeeded(outcome); /* else after the next pass */
+    l->is_untainted = api_write_succeeded(outcome); /* otherwise retried after the next pass */
 }
 
 void local_remove_taint(struct local *l)

@@ -1,15 +1,15 @@
-/* What became of the disks of volumes that are there, after each scan.
+/* Updates existing volumes after each scan, according to their disks:
  *
- * - The node was registered again: a volume of its earlier registration is taken over, once the disk is known
- *   to be the one that it was created for.
- * - No record of the disk: it is recorded.
- * - The disk grew or shrank: that is recorded; a volume that nobody has gets the new capacity.
- * - No disk, or another one: a volume that nobody has is deleted, and created again by the next scan that
- * finds a disk. One that a claim has or had, or is kept for, or whose policy is not its class's, stays, with
- * the problem as an annotation and an event.
+ * - The node was registered again: a volume of its earlier registration is taken over, if its disk is known
+ *   to be the same.
+ * - The volume has no record of its disk: it is recorded.
+ * - The size of the disk has changed: that is recorded; an unclaimed volume gets the new capacity.
+ * - The disk is missing or was replaced: an unclaimed volume is deleted, and created again when a scan finds
+ *   a disk. A volume that is or was bound or reserved, or has another policy than its class, stays and gets
+ *   an annotation and an event with the problem.
  *
- * Every write has the uid and the version of the volume that the decision was based on: whoever binds it
- * meanwhile wins, and the next pass decides again. Entries that could not be examined change nothing. */
+ * Every write has the uid and version of the volume that it was decided on: if the volume is bound meanwhile,
+ * the write fails and the next pass decides again. Entries that could not be examined change nothing. */
 #include "controllers/local/local_int.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@
 
 /* --- Deciding --- */
 
-/* A volume of an earlier registration must be the very one that this node would create now. */
+/* A volume of an earlier registration must be the one that this node would create now. */
 static bool is_of_this_node(const struct local *l, const struct volume *v, const struct local_class *k,
                             const char *entry)
 {
@@ -54,7 +54,7 @@ static struct quantity bytes_quantity(uint64_t bytes)
     return quantity_of((int64_t)bytes, QUANTITY_BINARY_SI);
 }
 
-/* Why the volume cannot be used now; r->problem stays "" when it can. */
+/* Why the volume cannot be used now; r->problem stays "" if it can. */
 static void decide_problem(const struct local *l, const struct volume *v, const struct local_class *k,
                            const char *entry, const struct local_candidate *f, struct revision *r)
 {
@@ -80,7 +80,7 @@ static void decide_problem(const struct local *l, const struct volume *v, const 
     }
 }
 
-/* A volume of an earlier registration is not taken over on a guess. */
+/* The disk of a volume of an earlier registration must be identified. */
 static bool is_known_disk(const struct local *l, const struct volume *v, const struct local_candidate *f)
 {
     const char *recorded = object_annotation(&v->obj, ANN_DISK);
@@ -89,8 +89,8 @@ static bool is_known_disk(const struct local *l, const struct volume *v, const s
            disk_compare(recorded, f->disk) == DISK_SAME;
 }
 
-/* The size of a file system that shares its space with others (ZFS) is never quite the same: one percent of
- * what was recorded does not count. */
+/* The size of a file system that shares its space with others (ZFS) varies: changes up to one percent are
+ * ignored. */
 static bool has_changed(const struct local_candidate *f, const struct quantity *recorded)
 {
     uint64_t before = (uint64_t)quantity_value(recorded);
@@ -109,15 +109,15 @@ static void decide_record(const struct local *l, const struct volume *v, const s
     r->bytes = f->bytes;
     r->is_adopted = !local_owns(l, v);
     if (!recorded || (strcmp(recorded, f->disk) != 0 && !strchr(recorded, ':')))
-        r->disk = f->disk; /* none yet, or one that said less */
+        r->disk = f->disk; /* not recorded yet, or recorded with less information */
     r->is_measured = !was_measured || has_changed(f, &before);
-    /* A capacity that somebody else has written stays. */
+    /* A capacity that was set by another client is kept. */
     r->is_resized = r->is_measured && is_free(v) && v->has_capacity &&
                     quantity_cmp(&v->capacity, &size) != 0 &&
                     (!was_measured || quantity_cmp(&before, &v->capacity) == 0);
 }
 
-/* False when all is as it should be, or nothing is known. */
+/* False if nothing has to change, or nothing is known. */
 static bool decide_revision(const struct local *l, const struct volume *v, struct revision *r)
 {
     const struct local_class *k = local_class_of(l, v->class);
@@ -127,16 +127,19 @@ static bool decide_revision(const struct local *l, const struct volume *v, struc
     struct error ignored;
 
     *r = (struct revision){ 0 };
-    if (!k || v->obj.is_deleting || local_is_cleaning(l, v->obj.name) || !finds_has_class(&l->finds, k) ||
-        local_entry_name(k, v, entry, &ignored) < 0 || !is_of_this_node(l, v, k, entry))
+    if (!k || v->obj.is_deleting || local_is_erasing(l, v->obj.name) ||
+        !local_entries_has_class(&l->entries, k) || local_entry_name(k, v, entry, &ignored) < 0 ||
+        !is_of_this_node(l, v, k, entry))
         return false;
-    f = finds_get(&l->finds, k, entry);
+    f = local_entries_get(&l->entries, k, entry);
     decide_problem(l, v, k, entry, f, r);
     if (r->problem[0]) {
-        r->is_withdrawn = is_free(v) && v->reclaim == local_policy_of(l, k); /* else it would not come back */
+        r->is_withdrawn =
+            is_free(v) &&
+            v->reclaim == local_policy_of(l, k); /* with another policy it would not be created again */
         r->is_reported = !reported || strcmp(reported, r->problem) != 0;
         if (f && f->state == FOUND_NONE && f->disk[0] && !object_annotation(&v->obj, ANN_DISK))
-            r->disk = f->disk; /* the node is not to set up the bare directory */
+            r->disk = f->disk; /* so that the node does not set up the bare directory */
         return r->is_withdrawn || r->is_reported || r->disk;
     }
     if (!f || f->state != FOUND_DISK || !is_known_disk(l, v, f))
@@ -223,7 +226,7 @@ static void on_revised(void *ctx, enum api_outcome outcome, const struct client_
 
     if (outcome == API_DONE) {
         report_revision(l, volume_of(volume), &l->revision);
-        l->is_dirty |= l->revision.is_adopted; /* it may be one to clean */
+        l->is_dirty |= l->revision.is_adopted; /* it may have to be erased */
     } else if (outcome == API_CONFLICT) {
         l->is_dirty = true;
     } else if (!api_write_succeeded(outcome) && a->r != -ERR_NOT_FOUND) {
@@ -233,7 +236,7 @@ static void on_revised(void *ctx, enum api_outcome outcome, const struct client_
     revise_next(l);
 }
 
-/* True when a request is on its way. */
+/* True if a request was sent. */
 static bool revise_volume(struct local *l, const struct volume *v)
 {
     struct api_write_options w = { .api = l->api,

@@ -1,6 +1,6 @@
-/* Attributes classes: one that a volume or claim names does not go.
+/* Protection of VolumeAttributesClasses: a class that a volume or claim names is not removed.
  *
- * Who names a class is read from indexes of the caches; the many volumes and claims that name none cost
+ * The users of a class are found in indexes of the caches; volumes and claims without such a class cost
  * nothing. */
 #include "controllers/protect/protect_int.h"
 
@@ -23,7 +23,7 @@ struct attributes_class_guard {
     struct controller *controller;
 };
 
-/* The classes that a volume or claim names, at most NAMES_MAX; how many. */
+/* The classes that a volume or claim names, at most NAMES_MAX; returns their number. */
 static size_t names_of(const struct object *o, const char *names[NAMES_MAX])
 {
     const char *all[NAMES_MAX] = { "", "", "" };
@@ -75,7 +75,7 @@ static enum sync_result sync_class(void *ctx, struct str key)
     return SYNC_DONE;
 }
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
 static void on_class(void *ctx, const struct object *o)
 {
@@ -85,7 +85,7 @@ static void on_class(void *ctx, const struct object *o)
         component_add(g->controller, o);
 }
 
-/* A volume or claim as it was; what it names still is looked at in vain, which costs little. */
+/* Requeues the classes of a changed or deleted user. Requeuing a class that is still named has no effect. */
 static void on_user_gone(void *ctx, const struct object *o, bool is_final_unknown)
 {
     struct attributes_class_guard *g = ctx;

@@ -1,8 +1,8 @@
-/* Claims: one that a pod uses does not go, and one that nobody uses says so.
+/* Protection of claims: a claim that a pod uses is not removed; also sets the condition Unused.
  *
- * The cache of pods is asked first. When it knows of a user, that settles it. When it does not, the claim
- * would be let go or called unused, and the server is asked before that (live_pods.h). A claim that needs
- * nothing costs a look into the index. */
+ * If the cache has a pod that uses the claim, that is sufficient. If not, the pods are listed from the server
+ * (live_pods.h) before the finalizer is removed or the claim is reported as unused. A claim without a change
+ * costs one index lookup. */
 #include "controllers/protect/protect_int.h"
 
 #include <stdlib.h>
@@ -18,12 +18,12 @@
 #include "machinery/merge_patch.h"
 
 #define UNUSED "Unused"
-/* Many may wait for one list of their namespace's pods. */
+/* Many claims may wait for one list of the pods in their namespace. */
 #define IN_FLIGHT_MAX 4096
 
 struct claim_guard {
     const struct clock *clock;
-    bool reports_unused; /* the server has that condition */
+    bool reports_unused; /* the server supports the condition */
     struct informer *claims;
     struct informer *pods;
     struct informer_handler claims_handler;
@@ -35,19 +35,19 @@ struct claim_guard {
 enum want {
     WANT_NOTHING,
     WANT_FINALIZER,
-    WANT_USED, /* the condition */
-    /* What follows when nobody uses it. */
+    WANT_USED, /* the condition Unused=False */
+    /* Only after a list from the server. */
     WANT_UNUSED,
     WANT_RELEASE,
 };
 
-/* --- Who uses it --- */
+/* --- Users of a claim --- */
 
-/* Of a claim that goes: a node may have it mounted, for a pod that has ended too. A pod that is not scheduled
- * holds nothing yet. */
+/* For a deleted claim: a node may have it mounted, also for a terminated pod. A pod that is not scheduled
+ * holds nothing. */
 static bool may_hold(const struct pod *p, const struct claim *c)
 {
-    /* The end of its containers is certain: force-deleted, it is there for others' finalizers only. */
+    /* Force-deleted pods remain only because of other finalizers; their containers have ended. */
     bool is_shut_down = p->obj.is_deleting && p->obj.deletion_grace_seconds == 0;
 
     if (p->node_name[0] == '\0')
@@ -61,7 +61,7 @@ static bool may_hold(const struct pod *p, const struct claim *c)
     return false;
 }
 
-/* Of one that stays: somebody wants it, scheduled or not. */
+/* For a claim that is not deleted: a pod that is not terminated refers to it, scheduled or not. */
 static bool references_claim(const struct pod *p, const struct claim *c)
 {
     if (pod_is_terminated(p))
@@ -88,7 +88,7 @@ static bool is_used_in_cache(const struct claim_guard *g, struct str key, const 
     return false;
 }
 
-/* --- What follows --- */
+/* --- Changes --- */
 
 static enum want change_of(const struct claim_guard *g, const struct claim *c, bool is_used)
 {
@@ -135,7 +135,7 @@ static enum api_decision decide_condition(void *ctx, const struct object *now, s
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-/* Strategic, so that the other conditions stay as they are. */
+/* A strategic merge patch keeps the other conditions. */
 static enum sync_result set_condition(struct claim_guard *g, struct str key, const struct object *o,
                                       bool is_used)
 {
@@ -179,13 +179,13 @@ static enum sync_result sync_protected_claim(void *ctx, struct str key)
         return SYNC_DONE;
     want = change_of(g, claim_of(o), is_used_in_cache(g, key, claim_of(o)));
     if ((want == WANT_UNUSED || want == WANT_RELEASE) && !MUTANT("protect-trusts-the-cache"))
-        return live_pods_ask(g->live, key, o) < 0 ? SYNC_AGAIN : SYNC_LATER;
+        return live_pods_request(g->live, key, o) < 0 ? SYNC_AGAIN : SYNC_LATER;
     return apply_change(g, key, o, want);
 }
 
 /* The list of pods is older than what happened since it was requested. A pod that was created meanwhile may
- * use another claim of the same name, and may use this claim if its deletion began later: the list is no
- * proof for these. */
+ * use another claim of the same name, or this claim if its deletion was requested later: the list proves
+ * nothing for these. */
 static bool is_proof_for(const struct object *about, const struct object *now)
 {
     return strcmp(about->uid, now->uid) == 0 && (about->is_deleting || !now->is_deleting);
@@ -207,7 +207,7 @@ static enum sync_result sync_live(struct claim_guard *g, struct str key, const s
         is_used = protect_is_user(pods[i], claim_of(o));
     if (change_of(g, claim_of(o), is_used) != WANT_NOTHING)
         return apply_change(g, key, o, change_of(g, claim_of(o), is_used));
-    /* The cache has not seen the user yet, and may miss both its coming and its going. */
+    /* The cache has not received the pod yet, and may miss both its creation and its deletion. */
     return is_used && !is_cached ? SYNC_AGAIN : SYNC_DONE;
 }
 
@@ -221,9 +221,9 @@ static void on_live(void *ctx, struct str key, const struct object *about, int r
         controller_finish(g->controller, key, result);
 }
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
-/* All of them: while nobody was looking their pods may have gone. */
+/* All claims: pods may have been deleted while this process was not running. */
 static void on_claim_add(void *ctx, const struct object *o, bool is_initial)
 {
     struct claim_guard *g = ctx;
@@ -253,7 +253,7 @@ static void add_claim(void *ctx, struct str key)
 
 static void on_pod_add(void *ctx, const struct object *o, bool is_initial)
 {
-    /* Those of the first list are in the index before their claims are looked at. */
+    /* Pods of the first list are in the index before their claims are synced. */
     if (!is_initial)
         pod_claims(pod_of(o), add_claim, ctx);
 }

@@ -1,3 +1,8 @@
+/* Lists of pods by namespace, read from the server in pages of PAGE_COUNT.
+ *
+ * At most one list per namespace is in flight. Requests that arrive meanwhile wait for the next list, because
+ * a list proves nothing about what happened after it was requested. Pods are kept until the list is complete;
+ * the uses are then sorted, so that each request costs O(log n). */
 #include "controllers/protect/live_pods.h"
 
 #include <assert.h>
@@ -15,46 +20,46 @@
 
 #define PAGE_COUNT 500
 
-struct question {
-    STAILQ_ENTRY(question) link;
-    struct object *about; /* the claim as it was when the question was asked */
+struct pods_request {
+    STAILQ_ENTRY(pods_request) link;
+    struct object *about; /* the claim at the time of the request */
     size_t len;
     char key[];
 };
 
-STAILQ_HEAD(questions, question);
+STAILQ_HEAD(pods_requests, pods_request);
 
-/* A claim's name, and a pod that has a volume of it. */
-struct use {
-    const char *name; /* in the pod */
+/* A pod that uses a claim, by the claim's name. */
+struct claim_use {
+    const char *name; /* borrowed from the pod */
     const struct pod *pod;
 };
 
-/* A namespace that is asked about. */
+/* A namespace with requests. */
 struct live_list {
     TAILQ_ENTRY(live_list) link;
     struct live_pods *owner;
-    struct questions waiting; /* for the next list */
-    struct questions asked;   /* of the one on its way */
-    struct api_write read;    /* a page */
+    struct pods_requests waiting;   /* for the next list */
+    struct pods_requests in_flight; /* for the list in flight */
+    struct api_write read;          /* of a page */
     VEC(struct object *) pods;
-    VEC(struct use) uses;
+    VEC(struct claim_use) uses;
     char ns[];
 };
 
 struct live_pods {
     struct live_pods_options options;
     struct map by_ns;
-    TAILQ_HEAD(, live_list) lists; /* in the order of their first question */
+    TAILQ_HEAD(, live_list) lists; /* in the order of their first request */
     struct deferred send;
 };
 
 /* --- Memory --- */
 
-static void questions_free(struct questions *q)
+static void requests_free(struct pods_requests *q)
 {
     while (!STAILQ_EMPTY(q)) {
-        struct question *first = STAILQ_FIRST(q);
+        struct pods_request *first = STAILQ_FIRST(q);
 
         STAILQ_REMOVE_HEAD(q, link);
         (void)object_unref(first->about);
@@ -69,7 +74,7 @@ static void list_clear(struct live_list *pods_list)
     vec_done(&pods_list->pods);
     vec_done(&pods_list->uses);
     if (!MUTANT("protect-answers-twice"))
-        questions_free(&pods_list->asked);
+        requests_free(&pods_list->in_flight);
 }
 
 static void list_free(struct live_list *pods_list)
@@ -78,8 +83,8 @@ static void list_free(struct live_list *pods_list)
     (void)map_remove(&pods_list->owner->by_ns, str_of(pods_list->ns));
     api_write_cancel(&pods_list->read);
     list_clear(pods_list);
-    questions_free(&pods_list->asked);
-    questions_free(&pods_list->waiting);
+    requests_free(&pods_list->in_flight);
+    requests_free(&pods_list->waiting);
     free(pods_list);
 }
 
@@ -99,7 +104,7 @@ static struct live_list *list_of(struct live_pods *l, struct str ns)
     }
     pods_list->owner = l;
     STAILQ_INIT(&pods_list->waiting);
-    STAILQ_INIT(&pods_list->asked);
+    STAILQ_INIT(&pods_list->in_flight);
     TAILQ_INSERT_TAIL(&l->lists, pods_list, link);
     return pods_list;
 }
@@ -108,7 +113,7 @@ static struct live_list *list_of(struct live_pods *l, struct str ns)
 
 static int use_cmp(const void *a, const void *b)
 {
-    return strcmp(((const struct use *)a)->name, ((const struct use *)b)->name);
+    return strcmp(((const struct claim_use *)a)->name, ((const struct claim_use *)b)->name);
 }
 
 static int list_add_pod(struct live_list *pods_list, struct object *o)
@@ -125,7 +130,7 @@ static int list_add_pod(struct live_list *pods_list, struct object *o)
         if (!is_kept)
             r = vec_push(&pods_list->pods, object_ref(o));
         if (r == 0)
-            r = vec_push(&pods_list->uses, (struct use){ name, p });
+            r = vec_push(&pods_list->uses, (struct claim_use){ name, p });
         if (r < 0)
             return r;
         is_kept = true;
@@ -133,7 +138,7 @@ static int list_add_pod(struct live_list *pods_list, struct object *o)
     return 0;
 }
 
-/* The first use of that name; their count comes out. */
+/* The index of the first use of that name, and their number. */
 static size_t list_find(const struct live_list *pods_list, const char *name, size_t *ret_count)
 {
     size_t low = 0, high = pods_list->uses.count, end;
@@ -152,7 +157,7 @@ static size_t list_find(const struct live_list *pods_list, const char *name, siz
     return low;
 }
 
-static int list_answer_one(struct live_list *pods_list, const struct question *q)
+static int list_answer_one(struct live_list *pods_list, const struct pods_request *q)
 {
     VEC(const struct pod *) pods = { 0 };
     struct str key = { q->key, q->len };
@@ -168,19 +173,19 @@ static int list_answer_one(struct live_list *pods_list, const struct question *q
 
 static void list_send(struct live_list *pods_list, const char *token);
 
-/* Tells everybody who asked, and goes on with those who came since. */
+/* Answers the requests of this list; requests that arrived meanwhile start the next one. */
 static void list_end(struct live_list *pods_list, int r)
 {
     const struct live_pods_options *o = &pods_list->owner->options;
-    struct question *q;
+    struct pods_request *q;
 
     if (pods_list->uses.count)
         qsort(pods_list->uses.items, pods_list->uses.count, sizeof pods_list->uses.items[0], use_cmp);
-    STAILQ_FOREACH(q, &pods_list->asked, link)
+    STAILQ_FOREACH(q, &pods_list->in_flight, link)
         if (r < 0)
             o->fn(o->ctx, (struct str){ q->key, q->len }, q->about, r, NULL, 0);
         else
-            (void)list_answer_one(pods_list, q); /* its own failure is told */
+            (void)list_answer_one(pods_list, q); /* reports its own failure */
     list_clear(pods_list);
     if (STAILQ_EMPTY(&pods_list->waiting))
         list_free(pods_list);
@@ -197,7 +202,7 @@ static void on_page(void *ctx, enum api_outcome outcome, const struct client_ans
     for (size_t i = 0; r == 0 && i < a->list.count; i++)
         r = list_add_pod(pods_list, a->list.items[i]);
     if (r == 0 && a->list.undecodable > 0) {
-        /* A pod that cannot be read may use anything. */
+        /* An undecodable pod may use any claim. */
         log_warn("cannot decode pods, claims of their namespace stay protected",
                  LOG_STR("namespace", pods_list->ns), LOG_UINT("pods", a->list.undecodable));
         r = -ERR_BAD_REQUEST;
@@ -210,7 +215,7 @@ static void on_page(void *ctx, enum api_outcome outcome, const struct client_ans
         list_end(pods_list, r);
 }
 
-/* Without a version: as the server has them now, not as some cache of its own does. */
+/* Without a resourceVersion: the server answers from its store, not from a cache. */
 static void list_send(struct live_list *pods_list, const char *token)
 {
     struct api_write_options o = { .api = *pods_list->owner->options.api,
@@ -223,7 +228,7 @@ static void list_send(struct live_list *pods_list, const char *token)
                                    .ctx = pods_list };
 
     if (!token)
-        STAILQ_CONCAT(&pods_list->asked, &pods_list->waiting);
+        STAILQ_CONCAT(&pods_list->in_flight, &pods_list->waiting);
     api_write_start(&pods_list->read, &o);
 }
 
@@ -269,10 +274,10 @@ struct live_pods *live_pods_free(struct live_pods *l)
     return NULL;
 }
 
-int live_pods_ask(struct live_pods *l, struct str key, const struct object *about)
+int live_pods_request(struct live_pods *l, struct str key, const struct object *about)
 {
     struct str rest = key, ns = str_next(&rest, '/');
-    struct question *q = calloc(1, sizeof *q + key.len + 1);
+    struct pods_request *q = calloc(1, sizeof *q + key.len + 1);
     struct live_list *pods_list;
 
     assert(rest.s);
@@ -294,29 +299,29 @@ int live_pods_ask(struct live_pods *l, struct str key, const struct object *abou
 
 /* --- For the simulator --- */
 
-/* Adds their number. */
-static const char *questions_check(const struct questions *all, const struct live_list *pods_list,
-                                   const struct workqueue *w, size_t *count)
+/* Adds their number to *count. */
+static const char *requests_check(const struct pods_requests *all, const struct live_list *pods_list,
+                                  const struct workqueue *w, size_t *count)
 {
     size_t len = strlen(pods_list->ns);
-    const struct question *q;
+    const struct pods_request *q;
 
     STAILQ_FOREACH(q, all, link) {
         struct str key = { q->key, q->len };
 
         if (++*count > workqueue_processing(w))
-            return "there are more questions than claims in progress";
+            return "more requests for pods than claims in process";
         if (key.len <= len || strncmp(q->key, pods_list->ns, len) != 0 || q->key[len] != '/')
-            return "a question is in the list of another namespace";
+            return "a request is in the list of another namespace";
         if (!workqueue_is_processing(w, key))
-            return "a question is about a claim that is not in progress";
+            return "a request is for a claim that is not in process";
     }
     return NULL;
 }
 
 const char *live_pods_check(const struct live_pods *l, const struct workqueue *w)
 {
-    size_t lists, questions = 0;
+    size_t lists, requests = 0;
     const struct live_list *pods_list;
 
     if (!tailq_is_sound(&l->lists, offsetof(struct live_list, link), l->by_ns.count, &lists) ||
@@ -324,18 +329,18 @@ const char *live_pods_check(const struct live_pods *l, const struct workqueue *w
         return "lists of pods and their map disagree";
     TAILQ_FOREACH(pods_list, &l->lists, link) {
         bool is_sent = api_write_is_active(&pods_list->read);
-        const char *wrong = questions_check(&pods_list->asked, pods_list, w, &questions);
+        const char *wrong = requests_check(&pods_list->in_flight, pods_list, w, &requests);
 
         if (!wrong)
-            wrong = questions_check(&pods_list->waiting, pods_list, w, &questions);
+            wrong = requests_check(&pods_list->waiting, pods_list, w, &requests);
         if (wrong)
             return wrong;
         if (pods_list->owner != l || map_get(&l->by_ns, str_of(pods_list->ns)) != pods_list)
-            return "a list of pods is not under its namespace";
-        if (STAILQ_EMPTY(&pods_list->asked) == is_sent)
-            return "a list of pods is fetched for no question, or answers are waited for without one";
+            return "a list of pods is stored under another namespace";
+        if (STAILQ_EMPTY(&pods_list->in_flight) == is_sent)
+            return "a list of pods is in flight without a request, or requests wait for no list";
         if (!is_sent && (STAILQ_EMPTY(&pods_list->waiting) || l->send.round == 0))
-            return "questions wait, and no request is planned";
+            return "requests wait, and no list is scheduled";
     }
     return NULL;
 }

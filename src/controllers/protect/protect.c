@@ -1,3 +1,5 @@
+/* Starts and stops the three guards, and creates their controllers. A guard has its own queue and finalizer;
+ * they share nothing but the caches. */
 #include "controllers/protect/protect.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* Protection: what is in use does not go, although somebody deleted it.
+/* Protection: a deleted object that is in use is not removed.
  *
- * Volumes stay while they are bound, claims while pods use them, attributes classes while volumes or claims
- * name them: each carries a finalizer from its first moment on, which is taken away once it is deleted and
- * nobody needs it any more. On the way claims get their condition Unused, where the server has it. */
+ * Volumes are protected while they are bound, claims while pods use them, VolumeAttributesClasses while
+ * volumes or claims name them. Each gets a finalizer when it is created, which is removed when the object is
+ * deleted and no longer used. Claims also get the condition Unused, if the server supports it. */
 #ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_H
 #define BERTH_CONTROLLERS_PROTECT_PROTECT_H
 
@@ -16,11 +16,11 @@ int protect_new(const struct component_deps *o, struct protect **ret, struct err
 void protect_start(struct protect *p);
 struct protect *protect_free(struct protect *p);
 DEFINE_CLEANUP(struct protect, protect_free)
-/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+/* NULL if the state in memory is consistent, else what is wrong. For the simulator. */
 const char *protect_check(const struct protect *p);
 
-/* The pod uses the claim: one that is being deleted stays for it, one that stays is called used. For who
- * explains it, too. */
+/* True if the pod uses the claim: it blocks the removal of a deleted claim, and makes another one count as
+ * used. Also for explanations. */
 bool protect_is_user(const struct pod *p, const struct claim *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* The three guards, each with a queue of its own. */
+/* The three guards, each with its own queue. */
 #ifndef BERTH_CONTROLLERS_PROTECT_PROTECT_INT_H
 #define BERTH_CONTROLLERS_PROTECT_PROTECT_INT_H
 
@@ -27,7 +27,7 @@ struct attributes_class_guard *attributes_class_guard_free(struct attributes_cla
 DEFINE_CLEANUP(struct attributes_class_guard, attributes_class_guard_free)
 const char *attributes_class_guard_check(const struct attributes_class_guard *g);
 
-/* A queue and its loop, named as the stock one's; in_flight_max 0: as usual. */
+/* A controller with the name of the stock queue; in_flight_max 0: the default. */
 int guard_controller(const struct component_deps *o, const char *queue, const char *manager,
                      unsigned in_flight_max, enum sync_result (*sync)(void *ctx, struct str key), void *ctx,
                      struct controller **ret, struct error *err);

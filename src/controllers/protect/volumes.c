@@ -1,4 +1,5 @@
-/* Volumes: one that is bound does not go. */
+/* Protection of volumes: the finalizer of a deleted volume is removed when the volume is no longer bound.
+ * Decided from the volume only, so that a volume without a change costs nothing. */
 #include "controllers/protect/protect_int.h"
 
 #include <stdlib.h>

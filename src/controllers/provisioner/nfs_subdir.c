@@ -1,5 +1,7 @@
-/* The directory's name comes from the class and, through its pattern, from what a claim's people write: it is
- * held to the export by host/export_dir.h, whatever it says. */
+/* Provisions directories of an NFS export.
+ *
+ * The directory's name comes from the class and, through its pattern, from annotations and labels of the
+ * claim, which any user can write: host/export_dir.h keeps every path inside the export. */
 #include "controllers/provisioner/nfs_subdir.h"
 
 #include <limits.h>
@@ -20,7 +22,7 @@ static const char *class_parameter(const struct storage_class *k, const char *ke
 
 /* --- The name --- */
 
-/* What a token stands for; "" for what is unknown or not there. */
+/* The value of a token; "" if it is unknown or missing. */
 static const char *token_value(const struct object *claim, struct str token)
 {
     static const struct str labels = STR_LIT("labels."), annotations = STR_LIT("annotations.");
@@ -74,7 +76,7 @@ int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error
     return buf_check(ret, "directory name", err);
 }
 
-/* --- Making --- */
+/* --- Creating --- */
 
 static int write_source(const struct nfs_subdir *n, const char *dir, struct buf *source, struct error *err)
 {
@@ -144,7 +146,7 @@ static int parse_bool(const char *text, bool *ret, struct error *err)
     return error_set(err, ERR_INVALID, "strconv.ParseBool: parsing \"%s\": invalid syntax", text);
 }
 
-/* Moving it takes it from whoever else has it, too. */
+/* The guard is checked, because renaming takes the directory from other volumes that use it. */
 static int archive_dir(const struct nfs_subdir *n, const char *dir, const char *path,
                        const struct host_guard *guard, struct error *err)
 {

@@ -1,4 +1,4 @@
-/* Volumes as directories of an NFS export that is mounted here. */
+/* Volumes as directories of an NFS export that is mounted on this machine. */
 #ifndef BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
 #define BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
 
@@ -9,14 +9,14 @@
 /* The ctx of the type. */
 struct nfs_subdir {
     const char *server;
-    const char *path;      /* of the export, on the server: clean and absolute */
-    const char *mount_dir; /* where it is here; no link */
+    const char *path;      /* of the export on the server: clean and absolute */
+    const char *mount_dir; /* mount point on this machine; not a link */
 };
 
 extern const struct provisioner_type nfs_subdir_type;
 
-/* The directory of a claim's volume, relative to the export: the class's pathPattern with its tokens filled
- * in, or `<namespace>-<claim>-<volume>`. Pure; where the result leads is not judged here. */
+/* The directory of a claim's volume, relative to the export: the class's pathPattern with its tokens
+ * replaced, or `<namespace>-<claim>-<volume>`. Pure; whether the path is allowed is checked elsewhere. */
 int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err);
 
 #endif

@@ -1,12 +1,12 @@
-/* What provisioners outside the binder have in common, run in this process: claims that name one of them get
- * a volume, and released volumes that it made go, with their storage.
+/* Framework for provisioners in this process: creates volumes for claims whose class names the provisioner,
+ * and deletes released volumes that it created, with their storage.
  *
- * Making and removing storage are blocking functions on the pool; all the rest is here: which claims and
- * volumes are its own, the volume's object, events, and how often what failed is tried again. After fifteen
- * failures an item waits for the next resync.
+ * A provisioner type has two blocking functions, which create and delete storage on the pool. The framework
+ * does the rest: it selects claims and volumes, creates and deletes objects, records events and retries.
+ * After fifteen failures an object is retried at the next resync.
  *
- * Storage is made before its volume is saved, under a name that follows from the claim, so that a crash
- * between the two is made good by the next try. Storage is removed after a last look at the server. */
+ * Storage is created before its PersistentVolume, under a name derived from the claim, so that a retry after
+ * a crash in between finds it. Storage is deleted only after a last check against the server. */
 #ifndef BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_H
 #define BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_H
 
@@ -19,12 +19,12 @@
 #include "machinery/component_deps.h"
 #include "plugins/reclaim_guard.h"
 
-/* How a try left things. */
+/* The state after a try. */
 enum provision_state {
-    PROVISION_FINISHED,      /* it is over: made, or nothing of it is there */
-    PROVISION_IN_BACKGROUND, /* it may still be going on: asked again until it is known, claim or no claim */
-    PROVISION_NO_CHANGE,     /* whatever it was before */
-    PROVISION_RESCHEDULE,    /* over, and not to be had on that node: the scheduler is to choose another */
+    PROVISION_FINISHED,      /* done, or nothing was created */
+    PROVISION_IN_BACKGROUND, /* may be in progress: repeated until the result is known, claim or not */
+    PROVISION_NO_CHANGE,     /* unchanged */
+    PROVISION_RESCHEDULE,    /* failed, and impossible on this node: the scheduler must select another */
 };
 
 struct provision_job {
@@ -34,18 +34,18 @@ struct provision_job {
     const struct node *node; /* selected; NULL for none */
 };
 
-/* Both functions run on a worker, see their arguments and nothing else, and can be repeated. */
+/* Both functions run on a worker, use only their arguments, and are idempotent. */
 struct provisioner_type {
-    /* Makes the storage and writes the volume's source, as members of its spec: `"nfs":{…}`. Of a failure
-     * *state, which is PROVISION_FINISHED before, says what is left, and ERR_INVALID that another try will
-     * fare no better. */
+    /* Creates the storage and writes the volume's source, as members of its spec: `"nfs":{…}`. After a
+     * failure *state (initially PROVISION_FINISHED) says what is left; ERR_INVALID means that a retry would
+     * fail too. */
     int (*provision)(const void *ctx, const struct provision_job *q, const host_stop *stop,
                      struct buf *source, enum provision_state *state, struct error *err);
-    /* Removes it, unless the guard refuses; what is not there is done. class: NULL when there is none of that
-     * name. */
+    /* Deletes it, unless the guard refuses; missing storage is not an error. class: NULL if it does not
+     * exist. */
     int (*remove)(const void *ctx, const struct volume *v, const struct storage_class *class,
                   const struct host_guard *guard, const host_stop *stop, struct error *err);
-    /* What is told by none: of a provision and of a removal. */
+    /* An error code that ends a provision or removal without an event and without a retry. */
 #define PROVISIONER_IGNORED ERR_OP_PENDING
 };
 
@@ -53,8 +53,8 @@ struct provisioner_options {
     struct component_deps part;
     struct pool *pool;
     const struct provisioner_type *type;
-    const void *ctx;  /* the type's; outlives the pool */
-    const char *name; /* of classes' provisioner; borrowed */
+    const void *ctx;  /* for the type; must outlive the pool */
+    const char *name; /* as classes name it; borrowed */
     struct reclaim_rules reclaim;
 };
 
@@ -62,7 +62,7 @@ struct provisioner;
 
 int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err);
 void provisioner_start(struct provisioner *p);
-/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+/* NULL if the state in memory is consistent, else what is wrong. For the simulator. */
 const char *provisioner_check(const struct provisioner *p);
 struct provisioner *provisioner_free(struct provisioner *p);
 DEFINE_CLEANUP(struct provisioner, provisioner_free)

@@ -1,4 +1,4 @@
-/* What the files of a provisioner share. */
+/* Internals of the provisioner framework. */
 #ifndef BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_INT_H
 #define BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_INT_H
 
@@ -14,26 +14,26 @@
 #define PROVISIONER_FAILURES_MAX 15
 #define PROVISIONER_SLOW_NS (1000 * NS_PER_S)
 
-/* One claim or one volume under way. */
+/* An operation for one claim or volume. */
 struct provisioner_op {
     LIST_ENTRY(provisioner_op) link;
     struct provisioner *provisioner;
     struct controller *queue;
     char *key;            /* in the queue */
-    struct object *about; /* the claim or the volume that it began with */
+    struct object *about; /* the claim or volume it was started for */
     struct object *class; /* NULL for none */
     struct object *node;
-    struct object *fresh; /* the volume to be deleted, as the server has it */
+    struct object *fresh; /* the volume to delete, as read from the server */
     struct api_write write;
     struct job *job;
     struct timer timer;
-    struct buf body; /* of the volume to be made */
+    struct buf body; /* of the volume to create */
     char name[320];  /* of the volume */
     unsigned tries;
     struct error failure; /* of the last try */
 };
 
-/* A claim whose provision may be going on, whatever became of the claim. */
+/* A claim whose provisioning may be in progress, even if the claim is deleted. */
 struct in_progress {
     LIST_ENTRY(in_progress) link;
     struct object *claim;
@@ -50,13 +50,13 @@ struct provisioner {
     LIST_HEAD(, in_progress) in_progress; /* few */
 };
 
-/* The op is its own from here on; its end is op_end(), op_fail() or op_end_slowly(). */
+/* The operation owns its key; it ends with one of the following functions. */
 struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controller *queue, struct str key,
                                           const struct object *about);
-void provisioner_op_end(struct provisioner_op *x);
-/* Again after the key's delay; after too many failures at the next resync, unless it must go on. */
-void provisioner_op_fail(struct provisioner_op *x, bool must_go_on);
-void provisioner_op_end_slowly(struct provisioner_op *x);
+void provisioner_op_end(struct provisioner_op *op);
+/* Retries after the key's delay; after too many failures at the next resync, unless must_go_on. */
+void provisioner_op_fail(struct provisioner_op *op, bool must_go_on);
+void provisioner_op_end_slowly(struct provisioner_op *op);
 
 /* provision.c */
 enum sync_result provisioner_sync_claim(void *ctx, struct str key);
@@ -64,7 +64,7 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
 /* unprovision.c */
 enum sync_result provisioner_sync_volume(void *ctx, struct str key);
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
-/* Storage of a volume that could not be saved: a job for the op; done as for any. */
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done);
+/* Deletes the storage of a volume as a job of the op; done() gets the result. */
+void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done);
 
 #endif

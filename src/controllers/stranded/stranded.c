@@ -1,3 +1,7 @@
+/* Finds local volumes whose node affinity no node matches, and records events about them.
+ *
+ * Affected volumes are kept in a map until a node matches again or they are deleted; their key is queued with
+ * the delay of the next report. */
 #include "controllers/stranded/stranded.h"
 
 #include <assert.h>
@@ -11,14 +15,14 @@
 
 #define QUEUE "stranded_volume"
 
-/* Indexes of the caches: nodes by their host name; local volumes by the host names of their affinity, those
- * with a term that names none under "". */
+/* Indexes of the caches: nodes by host name; local volumes by the host names in their affinity, or "" for a
+ * term without host names. */
 #define NODES_BY_HOST "stranded-host"
 #define VOLUMES_BY_HOST "stranded-host"
 
-/* A volume that no node reaches. */
-struct episode {
-    uint64_t report_at_ns; /* when it is told, or told again */
+/* A volume that no node matches. */
+struct unreachable_volume {
+    uint64_t report_at_ns; /* time of the next report */
     bool is_reported;
     char name[];
 };
@@ -32,10 +36,10 @@ struct stranded {
     struct informer_handler volumes_handler;
     struct controller *controller;
     struct recorder *recorder;
-    struct map episodes; /* by the volume's name */
+    struct map unreachable; /* by volume name */
 };
 
-/* --- Which nodes --- */
+/* --- Matching nodes --- */
 
 static bool is_local(const struct volume *v)
 {
@@ -80,9 +84,9 @@ static bool is_reached(const struct stranded *s, const struct volume *v)
     return node_selector_is_met(v->affinity, &nodes);
 }
 
-/* --- Telling --- */
+/* --- Events --- */
 
-/* The claim that has the volume; NULL for none. */
+/* The claim that is bound to the volume; NULL for none. */
 static const struct object *claim_with(const struct stranded *s, const struct volume *v)
 {
     const struct object *o = v->claim.is_set ? informer_get(s->claims, v->claim.ns, v->claim.name) : NULL;
@@ -119,22 +123,22 @@ static void report_node_back(const struct stranded *s, const struct volume *v)
 
 /* --- The sync --- */
 
-static struct episode *episode_of(struct stranded *s, struct str name)
+static struct unreachable_volume *unreachable_get(struct stranded *s, struct str name)
 {
-    struct episode *e = map_get(&s->episodes, name);
+    struct unreachable_volume *u = map_get(&s->unreachable, name);
 
-    if (e)
-        return e;
-    e = calloc(1, sizeof *e + name.len + 1);
-    if (!e)
+    if (u)
+        return u;
+    u = calloc(1, sizeof *u + name.len + 1);
+    if (!u)
         return NULL;
-    memcpy(e->name, name.s, name.len);
-    e->report_at_ns = loop_now_ns(s->loop) + (MUTANT("stranded-tells-at-once") ? 0 : STRANDED_NS);
-    if (map_put(&s->episodes, (struct str){ e->name, name.len }, e, NULL) < 0) {
-        free(e);
+    memcpy(u->name, name.s, name.len);
+    u->report_at_ns = loop_now_ns(s->loop) + (MUTANT("stranded-reports-at-once") ? 0 : STRANDED_NS);
+    if (map_put(&s->unreachable, (struct str){ u->name, name.len }, u, NULL) < 0) {
+        free(u);
         return NULL;
     }
-    return e;
+    return u;
 }
 
 static enum sync_result sync_stranded_volume(void *ctx, struct str key)
@@ -143,30 +147,30 @@ static enum sync_result sync_stranded_volume(void *ctx, struct str key)
     const struct object *o = informer_get_key(s->volumes, key);
     const struct volume *v = o && is_local(volume_of(o)) ? volume_of(o) : NULL;
     uint64_t now_ns = loop_now_ns(s->loop);
-    struct episode *e;
+    struct unreachable_volume *u;
 
     if (!v || is_reached(s, v)) {
-        e = map_remove(&s->episodes, key);
-        if (e && e->is_reported && v)
+        u = map_remove(&s->unreachable, key);
+        if (u && u->is_reported && v)
             report_node_back(s, v);
-        free(e);
+        free(u);
         return SYNC_DONE;
     }
-    e = episode_of(s, key);
-    if (!e)
+    u = unreachable_get(s, key);
+    if (!u)
         return SYNC_AGAIN; /* no memory */
-    if (now_ns >= e->report_at_ns) {
+    if (now_ns >= u->report_at_ns) {
         report_node_gone(s, v);
-        e->is_reported = true;
-        e->report_at_ns = now_ns + STRANDED_REPEAT_NS;
+        u->is_reported = true;
+        u->report_at_ns = now_ns + STRANDED_REPEAT_NS;
     }
-    workqueue_add_after(controller_queue(s->controller), key, e->report_at_ns - now_ns);
+    workqueue_add_after(controller_queue(s->controller), key, u->report_at_ns - now_ns);
     return SYNC_DONE;
 }
 
-/* --- What to look at --- */
+/* --- Event handlers --- */
 
-/* Its source does not change; its affinity may, and its claim. */
+/* Affinity and claim of a volume may change, its source cannot. */
 static void on_volume(void *ctx, const struct object *o)
 {
     struct stranded *s = ctx;
@@ -184,14 +188,14 @@ static void requeue_host(struct stranded *s, const char *host)
         component_add(s->controller, o);
 }
 
-/* The volumes that this node can make a difference to. */
+/* Requeues the volumes that this node may match. */
 static void on_node(void *ctx, const struct object *o, bool is_initial)
 {
     struct stranded *s = ctx;
     const char *host = object_label(o, LABEL_HOSTNAME);
 
     if (is_initial)
-        return; /* all volumes are looked at */
+        return; /* all volumes are queued anyway */
     if (host && host[0])
         requeue_host(s, host);
     requeue_host(s, "");
@@ -265,7 +269,7 @@ int stranded_new(const struct component_deps *o, struct stranded **ret, struct e
     if (!s)
         return error_no_memory(err);
     s->loop = o->loop;
-    map_init(&s->episodes, (struct hash_seed){ component_seed(o, QUEUE), component_seed(o, QUEUE "-2") });
+    map_init(&s->unreachable, (struct hash_seed){ component_seed(o, QUEUE), component_seed(o, QUEUE "-2") });
     s->nodes = component_indexed(o->informers, KIND_NODE, &nodes_index, err);
     s->volumes = s->nodes ? component_indexed(o->informers, KIND_VOLUME, &volumes_index, err) : NULL;
     s->claims = s->volumes ? informers_get(o->informers, KIND_CLAIM, err) : NULL;
@@ -298,7 +302,7 @@ void stranded_start(struct stranded *s)
 
 struct stranded *stranded_free(struct stranded *s)
 {
-    struct episode *e;
+    struct unreachable_volume *u;
 
     if (!s)
         return NULL;
@@ -306,9 +310,9 @@ struct stranded *stranded_free(struct stranded *s)
     informer_remove_handler(&s->volumes_handler);
     controller_free(s->controller);
     recorder_free(s->recorder);
-    for (size_t at = 0; (e = map_next(&s->episodes, &at, NULL));)
-        free(e);
-    map_done(&s->episodes);
+    for (size_t at = 0; (u = map_next(&s->unreachable, &at, NULL));)
+        free(u);
+    map_done(&s->unreachable);
     free(s);
     return NULL;
 }

@@ -1,12 +1,12 @@
-/* Local volumes that no node can reach: their node was removed, or never came.
+/* Reports local volumes that no node can reach, because their node was removed or never registered.
  *
- * After STRANDED_NS without a node that matches its affinity a volume, and the claim that has it, get the
- * warning NodeGone, and again every STRANDED_REPEAT_NS, since events are not kept for ever. When such a node
- * is there again both are told NodeBack. Nothing is written but events.
+ * When for STRANDED_NS no node has matched its affinity, the volume and its claim get the warning event
+ * NodeGone, repeated every STRANDED_REPEAT_NS, because events expire. When a node matches again, both get the
+ * event NodeBack. Only events are written.
  *
- * A volume is looked at when it or a node of its host names changes: O(1) for affinities that name hosts, as
- * those of local volumes do; O(nodes) for others. What was seen is kept in memory alone: after a start the
- * time counts from there. */
+ * A volume is checked when it or a node with one of its host names changes: O(1) for affinities with host
+ * names, which local volumes have; O(nodes) for others. The state is only in memory: after a restart the time
+ * starts again. */
 #ifndef BERTH_CONTROLLERS_STRANDED_STRANDED_H
 #define BERTH_CONTROLLERS_STRANDED_STRANDED_H
 
@@ -19,7 +19,7 @@ struct stranded;
 
 int stranded_new(const struct component_deps *o, struct stranded **ret, struct error *err);
 void stranded_start(struct stranded *s);
-/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+/* NULL if the state in memory is consistent, else what is wrong. For the simulator. */
 const char *stranded_check(const struct stranded *s);
 struct stranded *stranded_free(struct stranded *s);
 DEFINE_CLEANUP(struct stranded, stranded_free)

@@ -2,11 +2,14 @@
  *
  *   NAME/dev            the binds that all plugins have (plugins/block.h)
  *   NAME/data           the data file
+ *   NAME/pods/UID       a directory: the driver may have published the volume for this pod
  *   staging/NAME        the staging path of the driver
  *   publish/NAME/UID    the file that the driver creates for a pod: the device
  *
  * The data file is written before a call and removed last, so that every step can be repeated after a crash.
- */
+ * A driver may create its file long after the agent was killed: NAME/pods/UID exists from before the call
+ * to publish until the driver has unpublished, and the volume counts as used by the pod
+ * (node/reconstruct.h). */
 #include "plugins/csi/csi_int.h"
 
 #include <assert.h>
@@ -91,28 +94,48 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
     return r;
 }
 
+/* The pod of a call to publish, for the next start of the agent. */
+struct pod_note {
+    char path[PATH_MAX];
+    bool is_new;
+};
+
+static int note_pod(const struct volume_env *env, const char *name, const char *pod_uid, struct pod_note *ret,
+                    struct error *err)
+{
+    enum file_kind kind = FILE_MISSING;
+    int r = devices_path(env->root, name, "pods", pod_uid, ret->path, err);
+
+    if (r == 0)
+        r = host_file_kind(ret->path, &kind, err);
+    ret->is_new = kind == FILE_MISSING;
+    return r < 0 ? r : host_make_path(ret->path, CSI_DIR_MODE, err);
+}
+
 /* Drivers that do not stage get the staging path too. */
 static int csi_block_publish(const struct volume_plugin *self, const struct volume_env *env,
                              const struct block_request *q, char ret[PATH_MAX], struct error *err)
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
     char staged[PATH_MAX], target[PATH_MAX], dir[PATH_MAX];
-    struct csi_publish x = { .spec = &q->spec,
-                             .pod = q->pod,
-                             .csi = q->csi,
-                             .is_block = true,
-                             .fs_group = -1,
-                             .handle = source->handle,
-                             .target = target,
-                             .stage_path = staged,
-                             .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
+    struct csi_publish publish = { .spec = &q->spec,
+                                   .pod = q->pod,
+                                   .csi = q->csi,
+                                   .is_block = true,
+                                   .fs_group = -1,
+                                   .handle = source->handle,
+                                   .target = target,
+                                   .stage_path = staged,
+                                   .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
     Csi__V1__NodePublishVolumeRequest m;
+    struct error ignored = { 0 };
+    struct pod_note note;
     struct csi_conn c;
     int r = csi_conn_open(self, env, source->driver, &c, err);
 
     assert(q->csi);
     if (r == 0)
-        r = csi_publish_message(&x, &c, &m, err);
+        r = csi_publish_message(&publish, &c, &m, err);
     if (r == 0)
         r = devices_path(env->root, "staging", spec_name(&q->spec), NULL, staged, err);
     if (r == 0)
@@ -124,10 +147,15 @@ static int csi_block_publish(const struct volume_plugin *self, const struct volu
         r = host_make_path(dir, CSI_DIR_MODE, err);
     }
     if (r == 0)
+        r = note_pod(env, spec_name(&q->spec), q->pod->obj.uid, &note, err);
+    if (r == 0) {
         r = csi_call(&c, CSI_NODE_PUBLISH, &m.base, NULL, err);
+        if (r < 0 && r != -ERR_UNCERTAIN && note.is_new)
+            (void)host_remove_empty_dir(note.path, &ignored); /* the failure of the call is reported */
+    }
     if (r == 0)
         (void)snprintf(ret, PATH_MAX, "%s", target);
-    arena_done(&x.arena);
+    arena_done(&publish.arena);
     return r;
 }
 
@@ -138,17 +166,20 @@ static int csi_block_unpublish(const struct volume_plugin *self, const struct vo
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     struct error why = { 0 };
     struct csi_data data = { 0 };
-    char target[PATH_MAX], dir[PATH_MAX];
+    char target[PATH_MAX], dir[PATH_MAX], note[PATH_MAX];
     int r = devices_path(env->root, "publish", name, pod_uid, target, err);
 
     if (r == 0)
         r = csi_block_data_dir(env->root, name, dir, err);
+    if (r == 0)
+        r = devices_path(env->root, name, "pods", pod_uid, note, err);
     if (r < 0)
         return r;
     r = csi_data_read(dir, &a, &data, &why);
     if (r == -ERR_NOT_FOUND)
         return 0;
-    return r < 0 ? error_pass(err, &why) : csi_unpublish(self, env, &data, target, err);
+    r = r < 0 ? error_pass(err, &why) : csi_unpublish(self, env, &data, target, err);
+    return r < 0 ? r : host_remove_empty_dir(note, err);
 }
 
 /* A device that a pod still uses stays staged. The data file is removed last, so that a failed step can be

@@ -133,14 +133,14 @@ static void unlock_drivers(struct csi_drivers *d)
 }
 
 /* The index of the name, or where it would be inserted. Under the lock. */
-static size_t place_of(const struct csi_drivers *d, const char *name, bool *ret_is_there)
+static size_t place_of(const struct csi_drivers *d, const char *name, bool *ret_is_found)
 {
     size_t i = 0;
     int order = 1;
 
     while (i < d->all.count && (order = strcmp(d->all.items[i].endpoint.driver, name)) < 0)
         i++;
-    *ret_is_there = i < d->all.count && order == 0;
+    *ret_is_found = i < d->all.count && order == 0;
     return i;
 }
 
@@ -150,7 +150,7 @@ int csi_drivers_check(struct csi_drivers *d, const char *caller, const char *nam
     char shown_name[SHOWN_BYTES], shown[SHOWN_BYTES], version[VERSION_BYTES];
     struct csi_version found = { 0 }, old = { 0 };
     struct error why = { 0 };
-    bool is_there;
+    bool is_found;
     size_t i;
 
     (void)quote_text(shown_name, sizeof shown_name, str_of(name));
@@ -164,11 +164,11 @@ int csi_drivers_check(struct csi_drivers *d, const char *caller, const char *nam
             "%s for CSI driver %s failed. None of the versions specified %s are supported. err=%s", caller,
             shown_name, format_versions(versions, shown), why.msg);
     lock_drivers(d);
-    i = place_of(d, name, &is_there);
-    if (is_there)
+    i = place_of(d, name, &is_found);
+    if (is_found)
         old = d->all.items[i].version;
     unlock_drivers(d);
-    if (is_there && csi_version_cmp(old, found) >= 0) {
+    if (is_found && csi_version_cmp(old, found) >= 0) {
         version_text(old, version);
         return error_set(err, ERR_EXISTS,
                          "%s for CSI driver %s failed. Another driver with the same name is already "
@@ -183,7 +183,7 @@ int csi_drivers_put(struct csi_drivers *d, const char *name, const char *socket,
                     struct error *err)
 {
     struct entry e = { .version = version };
-    bool is_there;
+    bool is_found;
     int r = 0;
     size_t i;
 
@@ -192,8 +192,8 @@ int csi_drivers_put(struct csi_drivers *d, const char *name, const char *socket,
     memcpy(e.endpoint.driver, name, strlen(name) + 1);
     memcpy(e.endpoint.socket, socket, strlen(socket) + 1);
     lock_drivers(d);
-    i = place_of(d, name, &is_there);
-    if (is_there)
+    i = place_of(d, name, &is_found);
+    if (is_found)
         d->all.items[i] = e;
     else
         r = vec_insert(&d->all, i, e);
@@ -203,27 +203,27 @@ int csi_drivers_put(struct csi_drivers *d, const char *name, const char *socket,
 
 void csi_drivers_remove(struct csi_drivers *d, const char *name)
 {
-    bool is_there;
+    bool is_found;
     size_t i;
 
     lock_drivers(d);
-    i = place_of(d, name, &is_there);
-    if (is_there)
+    i = place_of(d, name, &is_found);
+    if (is_found)
         vec_remove(&d->all, i);
     unlock_drivers(d);
 }
 
 int csi_drivers_find(struct csi_drivers *d, const char *name, struct csi_endpoint *ret, struct error *err)
 {
-    bool is_there;
+    bool is_found;
     size_t i;
 
     lock_drivers(d);
-    i = place_of(d, name, &is_there);
-    if (is_there)
+    i = place_of(d, name, &is_found);
+    if (is_found)
         *ret = d->all.items[i].endpoint;
     unlock_drivers(d);
-    if (!is_there)
+    if (!is_found)
         return error_set(err, ERR_UNAVAILABLE,
                          "driver name %s not found in the list of registered CSI drivers", name);
     return 0;

@@ -25,11 +25,11 @@ enum registrar_state {
 struct registrar {
     struct csi_registration *owner;
     enum registrar_state state;
-    bool is_there;           /* the socket exists, at the last scan */
-    bool is_notified;        /* on_change() has reported it as registered */
-    bool must_restart;       /* it lost its entry in the table */
-    struct socket_id there;  /* of the existing socket */
-    struct socket_id served; /* of the socket being registered */
+    bool socket_exists;       /* at the last scan */
+    bool is_notified;         /* on_change() has reported it as registered */
+    bool must_restart;        /* it lost its entry in the table */
+    struct socket_id current; /* of the existing socket */
+    struct socket_id served;  /* of the socket being registered */
     struct rpc_call call;
     enum csi_method method; /* of the call */
     struct timer retry;
@@ -61,19 +61,19 @@ struct csi_registration {
 /* Idle. Paths are copied. NULL without memory. */
 struct registrar *registrar_new(struct csi_registration *g, const char *path);
 /* Accepts NULL. */
-struct registrar *registrar_free(struct registrar *x);
+struct registrar *registrar_free(struct registrar *registrar);
 
 /* True if another socket has the same driver: then the API objects keep it when this one leaves. */
-bool registrar_has_other(const struct registrar *x);
+bool registrar_has_other(const struct registrar *registrar);
 
 /* From idle; from registered, if the socket is gone or replaced; from registered, to refresh the driver's
  * data. */
-void registrar_ask(struct registrar *x);
-void registrar_leave(struct registrar *x);
-void registrar_describe(struct registrar *x);
+void registrar_ask(struct registrar *registrar);
+void registrar_leave(struct registrar *registrar);
+void registrar_describe(struct registrar *registrar);
 
 /* The API objects match its state, or err has the reason why not. */
-void registrar_on_installed(struct registrar *x, int r, const struct error *err);
+void registrar_on_installed(struct registrar *registrar, int r, const struct error *err);
 
 /* --- Common --- */
 

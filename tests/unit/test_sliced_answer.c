@@ -2,13 +2,13 @@
  */
 #include "tests/unit/test_call.h"
 
-#include "apiserver/slow_answer.h"
+#include "apiserver/sliced_answer.h"
 #include "base/clock.h"
 #include "io/loop.h"
 
 /* An answer of so many slices, each of which writes its number. */
 struct counted {
-    struct slow_answer answer;
+    struct sliced_answer answer;
     int slices; /* that are left; negative: it fails */
     unsigned *steps, *freed;
 };
@@ -16,14 +16,14 @@ struct counted {
 struct desk {
     struct manual_clock clock;
     struct loop *loop;
-    struct slow_answers *all;
+    struct sliced_answers *all;
     unsigned steps, freed, answered, woken;
 };
 
 static struct desk desk;
 static struct error err;
 
-static int counted_step(struct slow_answer *a, struct buf *out, struct error *e)
+static int counted_step(struct sliced_answer *a, struct buf *out, struct error *e)
 {
     struct counted *x = CONTAINER_OF(a, struct counted, answer);
 
@@ -36,7 +36,7 @@ static int counted_step(struct slow_answer *a, struct buf *out, struct error *e)
     return --x->slices == 0;
 }
 
-static void counted_free(struct slow_answer *a)
+static void counted_free(struct sliced_answer *a)
 {
     struct counted *x = CONTAINER_OF(a, struct counted, answer);
 
@@ -44,7 +44,7 @@ static void counted_free(struct slow_answer *a)
     free(x);
 }
 
-static struct slow_answer *counted_new(int slices)
+static struct sliced_answer *counted_new(int slices)
 {
     struct counted *x = calloc(1, sizeof *x);
 
@@ -74,13 +74,13 @@ static void desk_open(void)
     desk = (struct desk){ 0 };
     manual_clock_init(&desk.clock, 1, 1);
     ASSERT_OK(loop_new(&desk.clock.clock, &desk.loop, &err));
-    desk.all = slow_answers_new(desk.loop);
+    desk.all = sliced_answers_new(desk.loop);
     assert_non_null(desk.all);
 }
 
 static void desk_close(void)
 {
-    desk.all = slow_answers_free(desk.all);
+    desk.all = sliced_answers_free(desk.all);
     desk.loop = loop_free(desk.loop);
 }
 
@@ -88,7 +88,7 @@ static void ask(struct call *c, const struct carrier *carrier, int slices)
 {
     *c = (struct call){ 0 };
     call_init(c, carrier, NULL);
-    slow_answer_take(desk.all, c, counted_new(slices));
+    sliced_answer_take(desk.all, c, counted_new(slices));
     ASSERT_INT(1, c->stream || c->status != 0);
 }
 
@@ -193,10 +193,10 @@ TEST(an_asker_goes_away)
 
 TEST(one_too_many)
 {
-    struct call calls[SLOW_ANSWERS_MAX], more;
+    struct call calls[SLICED_ANSWERS_MAX], more;
 
     desk_open();
-    for (size_t i = 0; i < SLOW_ANSWERS_MAX; i++)
+    for (size_t i = 0; i < SLICED_ANSWERS_MAX; i++)
         ask(&calls[i], &streams, 2);
     ask(&more, &streams, 2);
     ASSERT_INT(429, more.status);
@@ -209,11 +209,11 @@ TEST(one_too_many)
     ASSERT_INT(200, calls[0].status);
     while (loop_poll(desk.loop))
         ;
-    ASSERT_INT(SLOW_ANSWERS_MAX, desk.woken);
+    ASSERT_INT(SLICED_ANSWERS_MAX, desk.woken);
     ask(&more, &streams, 2); /* what is made, and not read yet, neither */
     ASSERT_INT(200, more.status);
     asked_done(&more);
-    for (size_t i = 0; i < SLOW_ANSWERS_MAX; i++)
+    for (size_t i = 0; i < SLICED_ANSWERS_MAX; i++)
         asked_done(&calls[i]);
     desk_close();
 }
@@ -225,7 +225,7 @@ TEST(the_server_stops)
 
     desk_open();
     ask(&c, &streams, 5);
-    slow_answers_stop(desk.all);
+    sliced_answers_stop(desk.all);
     ASSERT_INT(1, desk.freed);
     ASSERT_INT(1, desk.woken);
     ASSERT_INT(STREAM_FAILED, pull_all(&c, text));

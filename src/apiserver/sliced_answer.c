@@ -1,6 +1,6 @@
 /* Responses that are computed in slices: a round robin over all of them, one slice per step of the loop. A
  * response that is finished in its first slice is sent without a stream. */
-#include "apiserver/slow_answer.h"
+#include "apiserver/sliced_answer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +13,29 @@
 /* Longer responses are not indented or converted to YAML: that would block the loop. */
 #define SHAPED_BYTES_MAX ((size_t)64 << 10)
 
-struct slow_stream {
+struct sliced_stream {
     struct stream stream;
-    TAILQ_ENTRY(slow_stream) link; /* in the list while the response is computed */
-    struct slow_answers *all;
-    struct slow_answer *answer; /* NULL: finished, or failed */
+    TAILQ_ENTRY(sliced_stream) link; /* in the list while the response is computed */
+    struct sliced_answers *all;
+    struct sliced_answer *answer; /* NULL: finished, or failed */
     struct view view;
     struct buf text;
     size_t sent;
     bool has_failed;
 };
 
-struct slow_answers {
-    TAILQ_HEAD(slow_streams, slow_stream) streams; /* the first one gets the next slice */
+struct sliced_answers {
+    TAILQ_HEAD(sliced_streams, sliced_stream) streams; /* the first one gets the next slice */
     size_t count;
     struct deferred turn;
 };
 
-static struct slow_stream *slow_of(const struct stream *s)
+static struct sliced_stream *sliced_of(const struct stream *s)
 {
-    return CONTAINER_OF((struct stream *)(uintptr_t)s, struct slow_stream, stream);
+    return CONTAINER_OF((struct stream *)(uintptr_t)s, struct sliced_stream, stream);
 }
 
-static void slow_end(struct slow_stream *s)
+static void sliced_end(struct sliced_stream *s)
 {
     if (!s->answer)
         return;
@@ -47,9 +47,9 @@ static void slow_end(struct slow_stream *s)
 
 /* --- The stream --- */
 
-static ssize_t slow_pull(struct stream *stream, char *to, size_t room)
+static ssize_t sliced_pull(struct stream *stream, char *to, size_t room)
 {
-    struct slow_stream *s = slow_of(stream);
+    struct sliced_stream *s = sliced_of(stream);
     size_t left = s->text.len - s->sent, n = left < room ? left : room;
 
     if (s->has_failed)
@@ -63,16 +63,16 @@ static ssize_t slow_pull(struct stream *stream, char *to, size_t room)
     return (ssize_t)n;
 }
 
-static size_t slow_held(const struct stream *stream)
+static size_t sliced_held(const struct stream *stream)
 {
-    return slow_of(stream)->answer ? 0 : slow_of(stream)->text.cap;
+    return sliced_of(stream)->answer ? 0 : sliced_of(stream)->text.cap;
 }
 
-static void slow_close(struct stream *stream)
+static void sliced_close(struct stream *stream)
 {
-    struct slow_stream *s = slow_of(stream);
+    struct sliced_stream *s = sliced_of(stream);
 
-    slow_end(s);
+    sliced_end(s);
     buf_done(&s->text);
     free(s);
 }
@@ -81,8 +81,8 @@ static void slow_close(struct stream *stream)
 
 static void on_turn(void *ctx)
 {
-    struct slow_answers *all = ctx;
-    struct slow_stream *s = TAILQ_FIRST(&all->streams);
+    struct sliced_answers *all = ctx;
+    struct sliced_stream *s = TAILQ_FIRST(&all->streams);
     struct error err;
     int r;
 
@@ -96,16 +96,16 @@ static void on_turn(void *ctx)
         if (s->text.len <= SHAPED_BYTES_MAX)
             view_shape_json(&s->view, &s->text);
         s->has_failed = r < 0 || s->text.failed;
-        slow_end(s);
+        sliced_end(s);
         s->stream.wake(&s->stream);
     }
     if (!TAILQ_EMPTY(&all->streams))
         loop_defer(&all->turn);
 }
 
-struct slow_answers *slow_answers_new(struct loop *loop)
+struct sliced_answers *sliced_answers_new(struct loop *loop)
 {
-    struct slow_answers *all = calloc(1, sizeof *all);
+    struct sliced_answers *all = calloc(1, sizeof *all);
 
     if (!all)
         return NULL;
@@ -114,7 +114,7 @@ struct slow_answers *slow_answers_new(struct loop *loop)
     return all;
 }
 
-struct slow_answers *slow_answers_free(struct slow_answers *all)
+struct sliced_answers *sliced_answers_free(struct sliced_answers *all)
 {
     if (all)
         loop_undefer(&all->turn);
@@ -122,22 +122,22 @@ struct slow_answers *slow_answers_free(struct slow_answers *all)
     return NULL;
 }
 
-void slow_answers_stop(struct slow_answers *all)
+void sliced_answers_stop(struct sliced_answers *all)
 {
-    struct slow_stream *s;
+    struct sliced_stream *s;
 
     while ((s = TAILQ_FIRST(&all->streams))) {
         s->has_failed = true;
-        slow_end(s);
+        sliced_end(s);
         s->stream.wake(&s->stream);
     }
 }
 
 /* --- Starting --- */
 
-static void answer_stream(struct slow_answers *all, struct call *c, struct slow_answer *a)
+static void answer_stream(struct sliced_answers *all, struct call *c, struct sliced_answer *a)
 {
-    struct slow_stream *s = all->count < SLOW_ANSWERS_MAX ? calloc(1, sizeof *s) : NULL;
+    struct sliced_stream *s = all->count < SLICED_ANSWERS_MAX ? calloc(1, sizeof *s) : NULL;
     struct error err;
 
     if (!s) {
@@ -147,8 +147,9 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
         call_fail(c, &err, /* about= */ NULL);
         return;
     }
-    s->stream =
-        (struct stream){ .pull = slow_pull, .close = slow_close, .held = slow_held, .is_document = true };
+    s->stream = (struct stream){
+        .pull = sliced_pull, .close = sliced_close, .held = sliced_held, .is_document = true
+    };
     s->all = all;
     s->answer = a;
     s->view = c->view;
@@ -160,7 +161,7 @@ static void answer_stream(struct slow_answers *all, struct call *c, struct slow_
     call_answer_stream(c, &s->stream, view_content_type(&c->view));
 }
 
-void slow_answer_take(struct slow_answers *all, struct call *c, struct slow_answer *a)
+void sliced_answer_take(struct sliced_answers *all, struct call *c, struct sliced_answer *a)
 {
     struct error err;
     int r = a->step(a, &c->reply, &err);
