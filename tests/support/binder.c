@@ -520,27 +520,38 @@ void world_hear(struct world *w)
 
 /* --- Objects --- */
 
-void add_volume(struct world *w, const char *name, const char *size, const char *modes, const char *extra)
-{
-    char body[2048];
-
-    (void)snprintf(
-        body, sizeof body,
-        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'},'spec':{'capacity':{"
-        "'storage':'%s'},'accessModes':[%s]," HOST_PATH "%s}}",
-        name, size, modes, extra);
-    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
-}
-
-void add_claim(struct world *w, const char *name, const char *size, const char *modes, const char *extra)
+void post_volume(struct world *w, const char *name, const char *meta, const char *size, const char *modes,
+                 const char *source, const char *spec)
 {
     char body[2048];
 
     (void)snprintf(body, sizeof body,
-                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'},'spec':{"
+                   "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'%s},'spec':{"
+                   "'capacity':{'storage':'%s'},'accessModes':[%s],%s%s}}",
+                   name, meta, size, modes, source, spec);
+    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
+}
+
+void post_claim(struct world *w, const char *name, const char *meta, const char *size, const char *modes,
+                const char *spec)
+{
+    char body[2048];
+
+    (void)snprintf(body, sizeof body,
+                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'%s},'spec':{"
                    "'accessModes':[%s],'resources':{'requests':{'storage':'%s'}}%s}}",
-                   name, modes, size, extra);
+                   name, meta, modes, size, spec);
     ASSERT_SENT(&w->served, 201, "POST", CLAIMS, body);
+}
+
+void add_volume(struct world *w, const char *name, const char *size, const char *modes, const char *extra)
+{
+    post_volume(w, name, "", size, modes, HOST_PATH, extra);
+}
+
+void add_claim(struct world *w, const char *name, const char *size, const char *modes, const char *extra)
+{
+    post_claim(w, name, "", size, modes, extra);
 }
 
 void patch_volume(struct world *w, const char *name, const char *sub, const char *body)
@@ -661,22 +672,28 @@ bool is_told_of_fault(const char *message)
     return plan.fault != TAP_NONE && strstr(message, "tapped");
 }
 
+const char *event_text(const struct world *w, size_t i, const char *member)
+{
+    char path[128];
+
+    (void)snprintf(path, sizeof path, "items/%zu/%s", i, member);
+    return got(&w->served, path);
+}
+
+bool event_is(const struct world *w, size_t i, const char *object, const char *reason)
+{
+    return strcmp(event_text(w, i, "involvedObject/name"), object) == 0 &&
+           (!reason || strcmp(event_text(w, i, "reason"), reason) == 0) &&
+           !is_told_of_fault(event_text(w, i, "message"));
+}
+
 unsigned count_events(struct world *w, const char *object, const char *reason, const char *message)
 {
     unsigned count = 0;
-    char path[128];
 
     ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
-    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
-        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
-        if (strcmp(got(&w->served, path), object) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
-        if (strcmp(got(&w->served, path), reason) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/message", i);
-        if (!is_told_of_fault(got(&w->served, path)))
-            count += !message || strcmp(got(&w->served, path), message) == 0;
-    }
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++)
+        count +=
+            event_is(w, i, object, reason) && (!message || strcmp(event_text(w, i, "message"), message) == 0);
     return count;
 }

@@ -38,24 +38,12 @@ void fail_next(struct world *w, enum tap_fault fault, const char *begins, unsign
 
 void make_volume(struct world *w, const char *name, const char *meta, const char *source, const char *rest)
 {
-    char body[2048];
-
-    (void)snprintf(body, sizeof body,
-                   "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'%s},'spec':{"
-                   "'capacity':{'storage':'1Gi'},'accessModes':[" RWO "],%s%s}}",
-                   name, meta, source, rest);
-    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
+    post_volume(w, name, meta, "1Gi", RWO, source, rest);
 }
 
 void make_claim(struct world *w, const char *name, const char *meta, const char *rest)
 {
-    char body[2048];
-
-    (void)snprintf(body, sizeof body,
-                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'%s},'spec':{"
-                   "'accessModes':[" RWO "],'resources':{'requests':{'storage':'1Gi'}}%s}}",
-                   name, meta, rest);
-    ASSERT_SENT(&w->served, 201, "POST", CLAIMS, body);
+    post_claim(w, name, meta, "1Gi", RWO, rest);
 }
 
 void make_class(struct world *w, const char *name, const char *provisioner, const char *rest)
@@ -172,29 +160,17 @@ bool is_deleting(struct world *w, const char *volume)
 unsigned count_told(struct world *w, const char *object, const char *reason)
 {
     unsigned count = 0;
-    char path[128];
 
     ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
-    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
-        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
-        if (strcmp(got(&w->served, path), object) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
-        if (strcmp(got(&w->served, path), reason) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/message", i);
-        if (is_told_of_fault(got(&w->served, path)))
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/count", i);
-        count += (unsigned)strtoul(got(&w->served, path), NULL, 10);
-    }
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++)
+        if (event_is(w, i, object, reason))
+            count += (unsigned)strtoul(event_text(w, i, "count"), NULL, 10);
     return count;
 }
 
 void assert_told(struct world *w, const char *object, const char *type, const char *reason,
                  const char *message)
 {
-    char path[128];
     unsigned count = count_events(w, object, reason, message);
 
     if (count != 1 && plan.fault == TAP_NONE)
@@ -202,32 +178,9 @@ void assert_told(struct world *w, const char *object, const char *type, const ch
                  w->served.text.data);
     assert_times(1, count);
     assert_times(1, count_told(w, object, reason));
-    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
-        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
-        if (strcmp(got(&w->served, path), reason) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
-        if (strcmp(got(&w->served, path), object) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/type", i);
-        ASSERT_GOT(&w->served, type, path);
-    }
-}
-
-unsigned count_all_events(struct world *w, const char *object)
-{
-    unsigned count = 0;
-    char path[128];
-
-    ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
-    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
-        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
-        if (strcmp(got(&w->served, path), object) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/message", i);
-        count += !is_told_of_fault(got(&w->served, path));
-    }
-    return count;
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++)
+        if (event_is(w, i, object, reason))
+            ASSERT_STR(type, event_text(w, i, "type"));
 }
 
 unsigned count_writes(const struct world *w, const char *begins)

@@ -18,6 +18,12 @@ static void make_attached(struct parts *w)
     buf_clear(&w->log);
 }
 
+static void init_attached(struct parts *w)
+{
+    attach_init(w);
+    make_attached(w);
+}
+
 static void assert_no_metric(const struct parts *w, const char *text)
 {
     _cleanup_(buf_done_p) struct buf out = BUF_INIT((size_t)16 << 20);
@@ -32,8 +38,7 @@ TEST(attach_forces_a_dead_node_after_six_minutes)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_ready(&w, "n1", false);
     drop_pod(&w, "p");
     pass_s(&w, 359);
@@ -53,8 +58,7 @@ TEST(attach_forces_at_once_when_the_time_was_over_before)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     drop_pod(&w, "p");
     pass_s(&w, 3600);
     ASSERT_INT(0, script.detaches);
@@ -68,8 +72,7 @@ TEST(attach_waits_anew_after_a_wish)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_ready(&w, "n1", false);
     drop_pod(&w, "p");
     pass_s(&w, 300);
@@ -109,8 +112,7 @@ TEST(attach_stops_asking_the_node_when_detaching_fails_for_long)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     script.fails = 100;
     drop_pod(&w, "p");
     set_in_use(&w, "n1", "");
@@ -167,8 +169,7 @@ TEST(attach_decides_a_report_on_the_node_that_is_there)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     drop_pod(&w, "p");
     w.trouble = TROUBLE_CONFLICT;
     w.at = w.count + 1;
@@ -209,8 +210,7 @@ TEST(attach_reports_again_what_was_not_detached)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     drop_pod(&w, "p");
     w.trouble = TROUBLE_LOST;
     w.at = w.count + 1;
@@ -229,8 +229,7 @@ TEST(attach_detaches_when_the_status_has_no_node)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_in_use(&w, "n1", "");
     w.is_blind_to[KIND_NODE] = true;
     ASSERT_DID(&w, 200, "DELETE", NODE_1, NULL);
@@ -245,8 +244,7 @@ TEST(attach_does_not_detach_what_the_server_says_is_in_use)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_in_use(&w, "n1", "");
     w.is_blind_to[KIND_NODE] = true;
     set_in_use(&w, "n1", "'" V "'");
@@ -269,8 +267,7 @@ TEST(attach_does_not_forget_what_the_server_said_is_in_use)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_in_use(&w, "n1", "");
     w.is_blind_to[KIND_NODE] = true;
     set_in_use(&w, "n1", "'" V "'");
@@ -288,8 +285,7 @@ TEST(attach_attaches_again_what_left_the_status)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     ASSERT_INT(1, script.attaches);
     ASSERT_DID(&w, 200, "MERGE", NODE_1 "/status", "{'status':{'volumesAttached':null}}");
     ASSERT_INT(2, script.attaches);
@@ -302,8 +298,7 @@ TEST(attach_does_not_detach_when_the_node_cannot_be_asked)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     drop_pod(&w, "p");
     w.trouble = TROUBLE_CONFLICT; /* 500 to who reads */
     w.at = w.count + 2;
@@ -320,8 +315,7 @@ TEST(attach_attaches_at_once_after_a_detach_that_failed)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     script.fails = 3;
     drop_pod(&w, "p");
     set_in_use(&w, "n1", "");
@@ -410,8 +404,7 @@ TEST(attach_forgets_pods_whose_volume_is_gone)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_in_use(&w, "n1", "");
     ASSERT_DID(&w, 200, "MERGE", VOLUMES "/v", "{'metadata':{'finalizers':null}}");
     ASSERT_DID(&w, 200, "DELETE", VOLUMES "/v", NULL);
@@ -429,8 +422,7 @@ TEST(attach_drops_the_wishes_of_pods_that_are_gone)
     struct attach *a;
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     set_in_use(&w, "n1", "");
     drop_pod(&w, "p");
     ASSERT_INT(1, script.detaches);
@@ -466,8 +458,7 @@ TEST(attach_finds_pods_that_vanished)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     add_pair(&w, "c2", "v2", RWO, NFS);
     drop_pod(&w, "p");
     add_pod(&w, "q", "n1", CLAIMED("d", "c") "," CLAIMED("e", "c2"));
@@ -514,8 +505,7 @@ TEST(attach_tells_a_node_that_was_made_anew)
 {
     struct parts w;
 
-    attach_init(&w);
-    make_attached(&w);
+    init_attached(&w);
     ASSERT_DID(&w, 200, "DELETE", NODE_1, NULL);
     add_node(&w, "n1");
     ASSERT_ATTACHED(&w, "n1", V " ");

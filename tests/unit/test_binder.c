@@ -268,7 +268,7 @@ TEST(S10_S11_S12_after_a_crash)
         world_init(&w);
         add_claim(&w, "c", "1Gi", RWO, "");
         uid_of_claim(&w, "c", uid);
-        make_volume(&w, "p", "," BBC, "1Gi", RWO, claim_ref("c", uid));
+        post_volume(&w, "p", "," BBC, "1Gi", RWO, HOST_PATH, claim_ref("c", uid));
         patch_volume(&w, "p", "", "{'spec':{'claimRef':{'resourceVersion':'1'}}}");
         set_phase(&w, "p", i > 0 ? "Bound" : "Available");
         if (i > 1)
@@ -289,7 +289,7 @@ TEST(S12_the_volumes_phase_was_lost)
     world_init(&w);
     add_claim(&w, "c", "1Gi", RWO, "");
     uid_of_claim(&w, "c", uid);
-    make_volume(&w, "p", "," BBC, "1Gi", RWO, claim_ref("c", uid));
+    post_volume(&w, "p", "," BBC, "1Gi", RWO, HOST_PATH, claim_ref("c", uid));
     set_phase(&w, "p", "Available");
     patch_claim(&w, "c", "", "{'metadata':{" BC "},'spec':{'volumeName':'p'}}");
     world_start(&w);
@@ -349,7 +349,7 @@ static void make_volumes(struct world *w, const struct match_row *row, bool is_s
     for (size_t i = 0; i < ARRAY_LEN(row->volumes) && row->volumes[i].name; i++) {
         const struct volume_row *v = &row->volumes[i];
 
-        make_volume(w, v->name, v->meta ? v->meta : "", v->size, v->modes ? v->modes : RWO,
+        post_volume(w, v->name, v->meta ? v->meta : "", v->size, v->modes ? v->modes : RWO, HOST_PATH,
                     v->spec ? v->spec : "");
         if (!is_started)
             set_phase(w, v->name, "Available");
@@ -358,7 +358,7 @@ static void make_volumes(struct world *w, const struct match_row *row, bool is_s
 
 static void make_row_claim(struct world *w, const struct match_row *row)
 {
-    make_claim(w, "c", row->meta ? row->meta : "", row->size ? row->size : "1Gi",
+    post_claim(w, "c", row->meta ? row->meta : "", row->size ? row->size : "1Gi",
                row->modes ? row->modes : RWO, row->spec ? row->spec : "");
 }
 
@@ -1069,7 +1069,7 @@ TEST(S39_a_volume_that_is_being_resized)
         struct world w;
 
         world_init(&w);
-        make_volume(&w, "p", rows[i].meta, "2Gi", RWO, "");
+        post_volume(&w, "p", rows[i].meta, "2Gi", RWO, HOST_PATH, "");
         add_claim(&w, "c", "1Gi", RWO, "");
         world_start(&w);
         world_settle(&w);

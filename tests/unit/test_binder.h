@@ -162,6 +162,13 @@ void world_hear(struct world *w);
 
 #define HOST_PATH "'hostPath':{'path':'/x'}"
 
+/* meta and spec: further members of them, with a comma in front. */
+void post_volume(struct world *w, const char *name, const char *meta, const char *size, const char *modes,
+                 const char *source, const char *spec);
+
+void post_claim(struct world *w, const char *name, const char *meta, const char *size, const char *modes,
+                const char *spec);
+
 /* A volume; extra: further members of the spec, with a comma in front ("" for none). */
 void add_volume(struct world *w, const char *name, const char *size, const char *modes, const char *extra);
 
@@ -226,7 +233,12 @@ void assert_number(double expected, double number);
 /* An event that tells of the fault itself is true and told nowhere else. */
 bool is_told_of_fault(const char *message);
 
-/* How many events of that reason the object has; message NULL: whatever they say. */
+/* How many events the object has; reason, message NULL: any. */
 unsigned count_events(struct world *w, const char *object, const char *reason, const char *message);
+
+/* Of the events that were read last: a member of one; whether it is about the object (reason NULL: any), and
+ * no fault's. */
+const char *event_text(const struct world *w, size_t i, const char *member);
+bool event_is(const struct world *w, size_t i, const char *object, const char *reason);
 
 #endif

@@ -116,7 +116,7 @@ TEST(nobody_provisions_for_the_claim_that_waits)
     make_claim(&w, "c", "", GOLD);
     world_rest(&w);
     ASSERT_INT(0, scripted.provisioned);
-    ASSERT_INT(0, count_all_events(&w, "c"));
+    ASSERT_INT(0, count_events(&w, "c", NULL, NULL));
     look_at_claim(&w, "c");
     assert_string_equal(annotation(&w, ANN_PROVISIONER), "-");
     make_claim(&w, "d", "", GOLD);
@@ -126,7 +126,7 @@ TEST(nobody_provisions_for_the_claim_that_waits)
     end_late(&w);
     assert_bound(&w, "c", "p");
     ASSERT_INT(1, scripted.provisioned);
-    ASSERT_INT(1, count_all_events(&w, "c")); /* Bound */
+    ASSERT_INT(1, count_events(&w, "c", NULL, NULL)); /* Bound */
     world_done(&w);
 }
 
@@ -151,7 +151,7 @@ TEST(a_claim_that_comes_while_a_volume_becomes_available)
         assert_non_null(w.tap->late);
         make_claim(&w, "c", "", GOLD);
         world_rest(&w);
-        ASSERT_INT(0, count_all_events(&w, "c"));
+        ASSERT_INT(0, count_events(&w, "c", NULL, NULL));
         ASSERT_INT(0, scripted.provisioned);
         world_deliver_late(&w);
         world_rest(&w);
@@ -169,7 +169,7 @@ TEST(a_write_that_the_claim_waited_for_fails)
     begin_late(&w, "");
     add_claim(&w, "c", "1Gi", RWO, "");
     world_rest(&w);
-    ASSERT_INT(0, count_all_events(&w, "c"));
+    ASSERT_INT(0, count_events(&w, "c", NULL, NULL));
     set_phase(&w, "p", "Failed");
     world_rest(&w);
     fail_next(&w, TAP_ERROR, AVAILABLE_OF_P, 1);

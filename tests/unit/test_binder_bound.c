@@ -57,7 +57,7 @@ TEST(S56_the_name_was_taken_away)
         world_init(&w);
         if (is_late)
             world_start(&w);
-        make_claim(&w, "c", BC, "1Gi", RWO, "");
+        post_claim(&w, "c", BC, "1Gi", RWO, "");
         if (!is_late) {
             patch_claim(&w, "c", "status", BOUND_STATUS);
             world_start(&w);
@@ -76,7 +76,7 @@ TEST(S57_the_volume_is_gone)
     struct world w;
 
     world_init(&w);
-    make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+    post_claim(&w, "c", BC, "1Gi", RWO, NAMED);
     patch_claim(&w, "c", "status", BOUND_STATUS);
     world_start(&w);
     world_settle(&w);
@@ -130,7 +130,7 @@ TEST(S59_the_volume_is_anothers)
 
     pair(&w);
     world_kill(&w);
-    make_claim(&w, "d", BC, "1Gi", RWO, NAMED);
+    post_claim(&w, "d", BC, "1Gi", RWO, NAMED);
     patch_claim(&w, "d", "status", BOUND_STATUS);
     world_start(&w);
     world_settle(&w);
@@ -148,7 +148,7 @@ TEST(S60_the_volume_is_kept_by_name_only)
     struct world w;
 
     world_init(&w);
-    make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+    post_claim(&w, "c", BC, "1Gi", RWO, NAMED);
     patch_claim(&w, "c", "status", BOUND_STATUS);
     add_volume(&w, "p", "1Gi", RWO, claim_ref("c", ""));
     set_phase(&w, "p", "Available");
@@ -184,7 +184,7 @@ TEST(S61_a_lost_claim_gets_its_volume_again)
     struct world w;
 
     world_init(&w);
-    make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+    post_claim(&w, "c", BC, "1Gi", RWO, NAMED);
     world_start(&w);
     world_settle(&w);
     assert_lost(&w, "ClaimLost", NO_VOLUME);
@@ -210,7 +210,7 @@ TEST(S61_nobody_else_gets_the_volume_of_a_lost_claim)
 
         world_init(&w);
         add_claim(&w, "a", "1Gi", RWO, "");
-        make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+        post_claim(&w, "c", BC, "1Gi", RWO, NAMED);
         if (is_there)
             add_volume(&w, "p", "1Gi", RWO, "");
         world_start(&w);
@@ -239,7 +239,7 @@ TEST(S57_a_volume_that_only_the_server_knows_is_not_lost)
     world_init(&w);
     start_blind(&w);
     add_volume(&w, "p", "1Gi", RWO, "");
-    make_claim(&w, "c", BC, "1Gi", RWO, NAMED);
+    post_claim(&w, "c", BC, "1Gi", RWO, NAMED);
     world_settle(&w);
     assert_bound(&w, "c", "p");
     assert_silent(&w, "c");
@@ -272,7 +272,7 @@ TEST(S59_a_volume_that_was_given_to_the_claim_behind_our_back)
     add_volume(&w, "p", "1Gi", RWO, claim_ref("d", "another"));
     set_phase(&w, "p", "Released");
     start_blind(&w);
-    make_claim(&w, "c", "", "1Gi", RWO, ",'storageClassName':'none'");
+    post_claim(&w, "c", "", "1Gi", RWO, ",'storageClassName':'none'");
     uid_of_claim(&w, "c", uid);
     (void)snprintf(body, sizeof body, "{'spec':{%s}}", claim_ref("c", uid) + 1);
     patch_volume(&w, "p", "", body);

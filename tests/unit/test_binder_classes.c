@@ -145,7 +145,7 @@ static void delayed_claim(struct world *w)
 static void waits_for_consumer(struct world *w)
 {
     assert_told(w, "c", "Normal", "WaitForFirstConsumer", FIRST_CONSUMER);
-    assert_times(1, count_all_events(w, "c"));
+    assert_times(1, count_events(w, "c", NULL, NULL));
     ASSERT_CLAIM(w, "c", "Pending", "status/phase");
     assert_writes(w, 0);
     assert_done(0, scripted.provisioned);
@@ -280,7 +280,7 @@ static void somebody_outside_is_asked(struct world *w)
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
     ASSERT_GOT(&w->served, "-", "spec/claimRef");
     assert_times(1, count_told(w, "c", "ExternalProvisioning"));
-    assert_times(1, count_all_events(w, "c"));
+    assert_times(1, count_events(w, "c", NULL, NULL));
 }
 
 TEST(S92_with_a_node_selected_it_is_provisioned)
@@ -319,7 +319,7 @@ static void class_is_missing(struct world *w)
 static void missing_class_is_told(struct world *w)
 {
     assert_told(w, "c", "Warning", "ProvisioningFailed", "storageclass.storage.k8s.io \"x\" not found");
-    assert_times(1, count_all_events(w, "c"));
+    assert_times(1, count_events(w, "c", NULL, NULL));
     ASSERT_CLAIM(w, "c", "1Gi", "status/capacity/storage"); /* whatever it is, it stays */
     assert_writes(w, 0);
     make_volume(w, "p", "", HOST_PATH, ",'storageClassName':'x'");
@@ -383,7 +383,7 @@ static void in_the_first_second(void (*then)(struct world *w))
             world_start(&w);
         world_rest(&w);
         is_unbound(&w);
-        assert_times(0, count_all_events(&w, "c"));
+        assert_times(0, count_events(&w, "c", NULL, NULL));
         pass_ms(&w, 999);
         is_unbound(&w);
         then(&w);
@@ -409,7 +409,7 @@ static void delayed_class_comes(struct world *w)
     world_settle(w);
     is_unbound(w);
     assert_told(w, "c", "Normal", "WaitForFirstConsumer", FIRST_CONSUMER);
-    assert_times(1, count_all_events(w, "c"));
+    assert_times(1, count_events(w, "c", NULL, NULL));
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
 }
 
@@ -548,7 +548,7 @@ TEST(S94_a_class_without_a_mode_is_an_error)
     world_start(&w);
     world_settle(&w);
     ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
-    assert_times(0, count_all_events(&w, "c"));
+    assert_times(0, count_events(&w, "c", NULL, NULL));
     ASSERT_VOLUME(&w, "p", "Available", "status/phase");
     assert_writes(&w, 1);
     /* It is tried again, and not only when something happens. */

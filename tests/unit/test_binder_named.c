@@ -192,7 +192,7 @@ TEST(S47_named_volume_is_anothers_though_we_bound_it)
     world_init(&w);
     taken(&w);
     overhear(&heard, &w);
-    make_claim(&w, "c", ",'annotations':{'" ANN_BOUND_BY_CONTROLLER "':'yes'}", "1Gi", RWO, NAMED);
+    post_claim(&w, "c", ",'annotations':{'" ANN_BOUND_BY_CONTROLLER "':'yes'}", "1Gi", RWO, NAMED);
     patch_claim(&w, "c", "status",
                 "{'status':{'phase':'Bound','capacity':{'storage':'1Gi'},'accessModes':['ReadWriteOnce']}}");
     world_settle(&w);

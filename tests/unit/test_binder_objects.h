@@ -62,9 +62,6 @@ unsigned count_told(struct world *w, const char *object, const char *reason);
 void assert_told(struct world *w, const char *object, const char *type, const char *reason,
                  const char *message);
 
-/* All events there are, whatever they say, of objects by this name. */
-unsigned count_all_events(struct world *w, const char *object);
-
 /* How many requests of the log begin like this. */
 unsigned count_writes(const struct world *w, const char *begins);
 

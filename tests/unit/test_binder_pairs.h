@@ -11,32 +11,6 @@
 #define RWX "'ReadWriteMany'"
 #define RWOP "'ReadWriteOncePod'"
 
-/* meta: further members of the metadata, a comma in front. */
-static inline void make_volume(struct world *w, const char *name, const char *meta, const char *size,
-                               const char *modes, const char *spec)
-{
-    char body[2048];
-
-    (void)snprintf(
-        body, sizeof body,
-        "{'apiVersion':'v1','kind':'PersistentVolume','metadata':{'name':'%s'%s},'spec':{'capacity':{"
-        "'storage':'%s'},'accessModes':[%s]," HOST_PATH "%s}}",
-        name, meta, size, modes, spec);
-    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
-}
-
-static inline void make_claim(struct world *w, const char *name, const char *meta, const char *size,
-                              const char *modes, const char *spec)
-{
-    char body[2048];
-
-    (void)snprintf(body, sizeof body,
-                   "{'apiVersion':'v1','kind':'PersistentVolumeClaim','metadata':{'name':'%s'%s},'spec':{"
-                   "'accessModes':[%s],'resources':{'requests':{'storage':'%s'}}%s}}",
-                   name, meta, modes, size, spec);
-    ASSERT_SENT(&w->served, 201, "POST", CLAIMS, body);
-}
-
 /* The uid of a claim, to be put into a volume. */
 static inline void uid_of_claim(struct world *w, const char *name, char to[static 64])
 {
@@ -203,19 +177,11 @@ static inline void forget_writes(struct world *w)
 static inline unsigned count_other_events(struct world *w, const char *object)
 {
     unsigned count = 0;
-    char path[128];
 
     ASSERT_SENT(&w->served, 200, "GET", "/api/v1/events", NULL);
-    for (size_t i = 0, n = got_items(&w->served); i < n; i++) {
-        (void)snprintf(path, sizeof path, "items/%zu/involvedObject/name", i);
-        if (strcmp(got(&w->served, path), object) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/reason", i);
-        if (strcmp(got(&w->served, path), "Bound") == 0)
-            continue;
-        (void)snprintf(path, sizeof path, "items/%zu/message", i);
-        count += !is_told_of_fault(got(&w->served, path));
-    }
+    for (size_t i = 0, n = got_items(&w->served); i < n; i++)
+        count +=
+            event_is(w, i, object, /* reason= */ NULL) && strcmp(event_text(w, i, "reason"), "Bound") != 0;
     return count;
 }
 

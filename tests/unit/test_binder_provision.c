@@ -59,7 +59,7 @@ static void is_provisioned(struct world *w)
     assert_told(w, "c", "Normal", "Provisioning", NULL);
     (void)snprintf(text, sizeof text, "Bound to PV %s", volume);
     assert_told(w, "c", "Normal", "Bound", text);
-    assert_times(3, count_all_events(w, "c"));
+    assert_times(3, count_events(w, "c", NULL, NULL));
     look_at_claim(w, "c");
     assert_string_equal(annotation(w, ANN_PROVISIONER), HOST_PATH_PLUGIN);
     assert_string_equal(annotation(w, ANN_PROVISIONER_BETA), HOST_PATH_PLUGIN);
@@ -220,7 +220,7 @@ TEST(S100_a_data_source_is_not_for_plugins)
         "plugin \"kubernetes.io/host-path\" is not a CSI plugin. Only CSI plugin can provision a claim "
         "with a datasource");
     world_settle(&w);
-    assert_times(1, count_all_events(&w, "c"));
+    assert_times(1, count_events(&w, "c", NULL, NULL));
     assert_writes(&w, 0);
     assert_done(0, scripted.provisioned);
     assert_true(number_of(&w, "volume_operation_errors_total{plugin_name=\"" HOST_PATH_PLUGIN
@@ -438,7 +438,7 @@ TEST(S106_a_volume_that_is_there_is_not_made_again)
     world_start(&w);
     world_settle(&w);
     assert_done(0, scripted.checked + scripted.provisioned);
-    assert_times(0, count_all_events(&w, "c"));
+    assert_times(0, count_events(&w, "c", NULL, NULL));
     ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
     assert_writes(&w, 2); /* Available, and the annotation */
     assert_requests_below(&w, 10);
@@ -457,7 +457,7 @@ static void nobody_is_found(struct world *w)
 {
     assert_told(w, "c", "Warning", "ProvisioningFailed",
                 "no volume plugin matched name: kubernetes.io/no-provisioner");
-    assert_times(1, count_all_events(w, "c"));
+    assert_times(1, count_events(w, "c", NULL, NULL));
     assert_writes(w, 0);
 }
 
@@ -513,7 +513,7 @@ TEST(S108_S109_somebody_outside_is_asked_once)
         world_settle(&w);
         assert_writes(&w, 1);
         assert_told(&w, "c", "Normal", "ExternalProvisioning", rows[i / 2].says);
-        assert_times(1, count_all_events(&w, "c"));
+        assert_times(1, count_events(&w, "c", NULL, NULL));
         ASSERT_CLAIM(&w, "c", "Pending", "status/phase");
         world_done(&w);
     }
@@ -621,7 +621,7 @@ TEST(S112_static_binders_provision_nothing)
         world_settle(&w);
         assert_requests(&w, 0);
         assert_done(0, scripted.provisioned);
-        assert_times(0, count_all_events(&w, "c"));
+        assert_times(0, count_events(&w, "c", NULL, NULL));
         world_done(&w);
     }
 }

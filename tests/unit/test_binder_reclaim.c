@@ -50,7 +50,7 @@ TEST(S115_storage_and_object_go)
     assert_writes(&w, 3); /* Released, the finalizer, the deletion */
     assert_done(1, count_writes(&w, "DELETE "));
     assert_told(&w, volume, "Normal", "VolumeDeleted", NULL);
-    assert_times(1, count_all_events(&w, volume));
+    assert_times(1, count_events(&w, volume, NULL, NULL));
     world_settle_for(&w, 1000); /* whatever holds the object, it is left alone */
     assert_writes(&w, 3);
     assert_goes(&w, volume);
@@ -194,7 +194,7 @@ TEST(S118_S119_without_a_deleter_the_volume_fails)
         ASSERT_VOLUME(&w, "p", "Failed", "status/phase");
         ASSERT_GOT(&w.served, rows[i / 2].says, "status/message");
         assert_told(&w, "p", "Warning", "VolumeFailedDelete", rows[i / 2].says);
-        assert_times(1, count_all_events(&w, "p"));
+        assert_times(1, count_events(&w, "p", NULL, NULL));
         assert_false(is_deleting(&w, "p"));
         world_done(&w);
     }
@@ -229,7 +229,7 @@ TEST(S120_S121_what_others_delete_is_only_released)
         assert_writes(&w, rows[i / 2].writes);
         assert_requests(&w, w.writes + 1); /* for the claim */
         assert_done(0, scripted.removed);
-        assert_times(0, count_all_events(&w, "p"));
+        assert_times(0, count_events(&w, "p", NULL, NULL));
         world_done(&w);
     }
 }
@@ -271,7 +271,7 @@ TEST(S122_what_is_not_released_any_more_is_not_touched)
         world_settle(&w);
         assert_done(0, scripted.removed + scripted.recycled);
         assert_done(0, count_writes(&w, "DELETE "));
-        assert_times(0, count_all_events(&w, "p"));
+        assert_times(0, count_events(&w, "p", NULL, NULL));
         world_done(&w);
     }
 }
@@ -449,7 +449,7 @@ TEST(S127_a_recycled_volume_is_available_again)
         assert_string_equal(annotation(&w, ANN_BOUND_BY_CONTROLLER), "-");
         assert_told(&w, "p", "Normal", "VolumeRecycled", "Volume recycled");
         assert_told(&w, "p", "Normal", "VolumeReclaimed", NULL);
-        assert_times(2, count_all_events(&w, "p"));
+        assert_times(2, count_events(&w, "p", NULL, NULL));
         assert_writes(&w, 3);
         /* And of use: to anybody, or to the claim that it is kept for. */
         make_claim(&w, is_ours ? "any" : "c", "", "");
@@ -532,7 +532,7 @@ TEST(S130_pods_that_use_the_name_keep_the_volume)
     world_still(&w);
     assert_told(&w, "p", "Normal", "VolumeFailedRecycle", "Volume is used by pods: default/a,default/b");
     world_settle(&w);
-    assert_times(1, count_all_events(&w, "p"));
+    assert_times(1, count_events(&w, "p", NULL, NULL));
     ASSERT_VOLUME(&w, "p", "Released", "status/phase");
     assert_done(0, scripted.recycled);
     assert_writes(&w, 1);

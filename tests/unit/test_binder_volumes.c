@@ -13,7 +13,7 @@ static void is_available(struct world *w)
 {
     ASSERT_VOLUME(w, "p", "Available", "status/phase");
     assert_writes(w, 1);
-    assert_times(0, count_all_events(w, "p"));
+    assert_times(0, count_events(w, "p", NULL, NULL));
 }
 
 TEST(S64_a_new_volume_becomes_available)
@@ -63,7 +63,7 @@ static void is_released(struct world *w)
     ASSERT_GOT(&w->served, "c", "spec/claimRef/name");
     ASSERT_GOT(&w->served, "gone", "spec/claimRef/uid");
     assert_writes(w, 1);
-    assert_times(0, count_all_events(w, "p"));
+    assert_times(0, count_events(w, "p", NULL, NULL));
     /* A claim by the same name is another claim. */
     make_claim(w, "c", "", "");
     world_settle(w);
@@ -227,7 +227,7 @@ static void is_bound_by_three(struct world *w)
     assert_bound(w, "c", "p");
     assert_writes(w, 3); /* never Available on the way */
     assert_told(w, "c", "Normal", "Bound", "Bound to PV p");
-    assert_times(0, count_all_events(w, "p"));
+    assert_times(0, count_events(w, "p", NULL, NULL));
 }
 
 TEST(S72_the_volume_wakes_the_claim_that_it_names)
@@ -310,7 +310,7 @@ TEST(S74_S75_S76_a_volume_whose_claim_has_another_is_free_again)
         assert_string_equal(annotation(&w, ANN_BOUND_BY_CONTROLLER), jilted_rows[row].bound_by);
         assert_writes(&w, 2);
         assert_bound(&w, "c", "q");
-        assert_times(0, count_all_events(&w, "p"));
+        assert_times(0, count_events(&w, "p", NULL, NULL));
         world_done(&w);
     }
 }

@@ -293,6 +293,20 @@ TEST(a_change_is_told_and_fetched_from_memory)
     node_world_done(&w);
 }
 
+/* Two pods that have fetched the same object. */
+static void share_map(struct parts *w, struct object **ret_a, struct object **ret_b)
+{
+    struct fetched x;
+
+    put_map(w, "m", "one");
+    *ret_a = put_pod(w, "a", MAP_VOLUME);
+    *ret_b = put_pod(w, "b", MAP_VOLUME);
+    fetch(w, *ret_a, &x);
+    volume_sources_fetch_end(&x.fetch);
+    fetch(w, *ret_b, &x);
+    volume_sources_fetch_end(&x.fetch);
+}
+
 TEST(pods_share_a_watch_and_the_last_one_ends_it)
 {
     struct parts w;
@@ -300,13 +314,7 @@ TEST(pods_share_a_watch_and_the_last_one_ends_it)
     struct object *a, *b;
 
     node_world_init(&w);
-    put_map(&w, "m", "one");
-    a = put_pod(&w, "a", MAP_VOLUME);
-    b = put_pod(&w, "b", MAP_VOLUME);
-    fetch(&w, a, &x);
-    volume_sources_fetch_end(&x.fetch);
-    fetch(&w, b, &x);
-    volume_sources_fetch_end(&x.fetch);
+    share_map(&w, &a, &b);
     assert_asked(&w, "GET " MAPS "\n");
     ASSERT_INT(1, open_watches(&w));
     ASSERT_SENT(&w.served, 200, "MERGE", MAPS "/m", "{'data':{'k':'two'}}");
@@ -336,17 +344,10 @@ TEST(pods_share_a_watch_and_the_last_one_ends_it)
 TEST(a_pod_may_be_dropped_when_it_hears_of_a_change)
 {
     struct parts w;
-    struct fetched x;
     struct object *a, *b;
 
     node_world_init(&w);
-    put_map(&w, "m", "one");
-    a = put_pod(&w, "a", MAP_VOLUME);
-    b = put_pod(&w, "b", MAP_VOLUME);
-    fetch(&w, a, &x);
-    volume_sources_fetch_end(&x.fetch);
-    fetch(&w, b, &x);
-    volume_sources_fetch_end(&x.fetch);
+    share_map(&w, &a, &b);
     dropping = b;
     ASSERT_SENT(&w.served, 200, "MERGE", MAPS "/m", "{'data':{'k':'two'}}");
     assert_told(uid_and_blank(a));

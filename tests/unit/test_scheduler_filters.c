@@ -325,7 +325,7 @@ TEST(scheduler_12_13_not_ours)
         add_pod(&w, "p", "", "", rows[i].pod);
         world_settle(&w);
         assert_on(&w, "p", rows[i].on);
-        assert_int_equal(count_all_events(&w, "p"), 0);
+        assert_int_equal(count_events(&w, "p", NULL, NULL), 0);
         assert_int_equal(count_writes(&w, "P"), 0);
         world_done(&w);
     }
