@@ -1,0 +1,68 @@
+/* What the controllers of one CSI driver have in common: provisioner, attacher, resizer, …, each the part of
+ * one stock sidecar.
+ *
+ * A function is created when its driver is ready and has the capabilities for it, and it works while it
+ * holds the lease of the sidecar that it replaces (csi_controllers.c). It is freed when the lease or the
+ * driver is lost, at any time, and created again later: everything that it must remember is in API objects
+ * or in the record of calls (call_record.h). */
+#ifndef BERTH_CONTROLLERS_CSI_CSI_FUNCTION_H
+#define BERTH_CONTROLLERS_CSI_CSI_FUNCTION_H
+
+#include "controllers/csi/csi_peer.h"
+#include "machinery/component_deps.h"
+
+struct call_record;
+struct why_report;
+
+/* Options of a driver: section csi.drivers.NAME of the settings. Zero: the default. */
+struct csi_driver_settings {
+    uint64_t timeout_ns;            /* of CreateVolume, DeleteVolume, ControllerExpandVolume: 10 s */
+    uint64_t attach_timeout_ns;     /* 15 s */
+    uint64_t retry_ns, retry_ns_max; /* 1 s, 5 min */
+    uint64_t capacity_poll_ns;      /* 1 min */
+    uint64_t health_poll_ns;        /* 1 min */
+    const char *default_fs_type;    /* "" for none */
+    const char *capacity_namespace; /* of CSIStorageCapacity objects; "kube-system" */
+    const char *name_prefix;        /* "pvc" */
+    bool has_strict_topology;
+    bool has_no_immediate_topology;
+    bool has_extra_metadata; /* of CreateVolume */
+    bool has_extra_modify_metadata;
+    bool has_capacity_for_immediate;
+    bool has_no_capacity; /* else published for drivers with GET_CAPACITY and CSIDriver storageCapacity */
+    bool has_publish_readonly; /* csi.readOnly of volumes with the only mode ReadOnlyMany */
+    bool is_node_deployment;
+    unsigned creates_max, others_max;
+};
+
+/* Borrowed; outlives the function. */
+struct csi_function_options {
+    struct component_deps part; /* the informers have all kinds that functions read, and are synced */
+    struct csi_peer *peer;
+    const struct csi_driver_settings *settings;
+    struct call_record *record;
+    const char *node_name; /* of a node deployment: this node; NULL: the whole cluster */
+    const char *identity;  /* of this process, for csiProvisionerIdentity */
+};
+
+struct csi_function_type {
+    const char *name; /* "provisioner" */
+    /* The name of the lease for a driver, in the namespace of leases. */
+    int (*lease_name)(const char *driver, struct buf *ret, struct error *err);
+    /* The driver has the capabilities; asked when it is ready. */
+    bool (*is_wanted)(const struct csi_peer *p, const struct csi_driver_settings *s);
+    int (*new)(const struct csi_function_options *o, void **ret, struct error *err);
+    void (*start)(void *function);
+    void (*free)(void *function);
+    /* NULL if its state in memory is consistent, else what is wrong. */
+    const char *(*check)(const void *function);
+    /* Adds what it knows of an object to an explanation: a call in flight, the last error with its class, the
+     * time of the next try. NULL: nothing. */
+    void (*explain)(const void *function, const struct object *about, struct why_report *r);
+};
+
+extern const struct csi_function_type csi_provisioner_type;
+extern const struct csi_function_type csi_attacher_type;
+extern const struct csi_function_type csi_resizer_type; /* and modifier */
+
+#endif
