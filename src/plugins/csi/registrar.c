@@ -15,9 +15,12 @@
 #define NOTIFY_LIMIT_NS (5 * NS_PER_S)
 #define BACKOFF_NS (500 * NS_PER_MS)
 #define BACKOFF_NS_MAX (122 * NS_PER_S)
+/* Of configured drivers: no event tells when they appear. */
+#define CONFIGURED_BACKOFF_NS_MAX (5 * NS_PER_S)
+#define CONFIGURED_VERSION "1.0.0"
 
-static void begin_refuse(struct registrar *x);
-static void forget_driver(struct registrar *x);
+static void begin_refuse(struct registrar *reg);
+static void forget_driver(struct registrar *reg);
 
 void csi_report_failure(const struct csi_registration *g, const char *about, const char *what)
 {
@@ -32,11 +35,11 @@ void csi_report_failure(const struct csi_registration *g, const char *about, con
 /* --- States --- */
 
 /* Schedules a pass over all registrars, because one of them may wait for this. */
-static void set_state(struct registrar *x, enum registrar_state next)
+static void set_state(struct registrar *reg, enum registrar_state next)
 {
-    reach_move(REACH_REGISTRAR, REGISTRAR_STATE_COUNT, x->state, next);
-    x->state = next;
-    loop_defer(&x->owner->pump);
+    reach_move(REACH_REGISTRAR, REGISTRAR_STATE_COUNT, reg->state, next);
+    reg->state = next;
+    loop_defer(&reg->owner->pump);
 }
 
 void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, uint64_t max_ns)
@@ -47,24 +50,30 @@ void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, u
     timer_arm_after(t, *backoff_ns);
 }
 
-static void enter_idle_after_failure(struct registrar *x)
+static void retry_registrar(struct registrar *reg)
 {
-    csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
-    set_state(x, REGISTRAR_IDLE);
+    csi_retry_later(&reg->retry, &reg->backoff_ns, BACKOFF_NS,
+                    reg->configured ? CONFIGURED_BACKOFF_NS_MAX : BACKOFF_NS_MAX);
 }
 
-static void drop_info(struct registrar *x)
+static void enter_idle_after_failure(struct registrar *reg)
 {
-    if (x->info)
-        protobuf_c_message_free_unpacked(&x->info->base, NULL);
-    x->info = NULL;
+    retry_registrar(reg);
+    set_state(reg, REGISTRAR_IDLE);
 }
 
-bool registrar_has_other(const struct registrar *x)
+static void drop_info(struct registrar *reg)
 {
-    for (size_t i = 0; i < x->owner->all.count; i++) {
-        const struct registrar *y = x->owner->all.items[i];
-        if (y != x && strcmp(y->driver, x->driver) == 0)
+    if (reg->info)
+        protobuf_c_message_free_unpacked(&reg->info->base, NULL);
+    reg->info = NULL;
+}
+
+bool registrar_has_other(const struct registrar *reg)
+{
+    for (size_t i = 0; i < reg->owner->all.count; i++) {
+        const struct registrar *y = reg->owner->all.items[i];
+        if (y != reg && strcmp(y->driver, reg->driver) == 0)
             return true;
     }
     return false;
@@ -75,7 +84,7 @@ bool registrar_has_other(const struct registrar *x)
 static void on_call(struct rpc_call *call, const struct rpc_result *result);
 
 /* refusal: the error of a notification; NULL: success. */
-static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
+static int call_begin(struct registrar *reg, enum csi_method method, const char *socket, uint64_t limit_ns,
                       const char *refusal, struct error *err)
 {
     Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
@@ -88,213 +97,247 @@ static int call_begin(struct registrar *x, enum csi_method method, const char *s
         status.error = (char *)(uintptr_t)(refusal ? refusal : "");
         request = &status.base;
     }
-    x->method = method;
-    x->call.done = on_call;
-    return csi_call_start(x->owner->o.rpc, method, socket, limit_ns, request, &x->call, err);
+    reg->method = method;
+    reg->call.done = on_call;
+    return csi_call_start(reg->owner->o.rpc, method, socket, limit_ns, request, &reg->call, err);
 }
 
 /* --- Steps: each starts a call and sets the state --- */
 
-void registrar_ask(struct registrar *x)
+void registrar_ask(struct registrar *reg)
 {
     struct error err = { 0 };
 
-    x->served = x->there;
-    if (call_begin(x, CSI_REGISTRATION_INFO, x->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
-        csi_report_failure(x->owner, x->path, err.msg);
-        enter_idle_after_failure(x);
+    reg->served = reg->there;
+    if (call_begin(reg, reg->configured ? CSI_IDENTITY_INFO : CSI_REGISTRATION_INFO, reg->path,
+                   GET_INFO_LIMIT_NS, NULL, &err) < 0) {
+        csi_report_failure(reg->owner, reg->path, err.msg);
+        enter_idle_after_failure(reg);
         return;
     }
-    set_state(x, REGISTRAR_ASKING);
+    set_state(reg, REGISTRAR_ASKING);
 }
 
 /* A registered driver stays registered: only the refresh of its data failed. */
-static void fail_registration(struct registrar *x, const char *why)
+static void fail_registration(struct registrar *reg, const char *why)
 {
-    (void)snprintf(x->refusal, sizeof x->refusal,
+    (void)snprintf(reg->refusal, sizeof reg->refusal,
                    "RegisterPlugin error -- plugin registration failed with err: %s", why);
-    drop_info(x);
-    if (!x->is_notified) { /* removes the driver and its API objects */
-        forget_driver(x);
-        set_state(x, REGISTRAR_UNDOING);
+    drop_info(reg);
+    if (!reg->is_notified) { /* removes the driver and its API objects */
+        forget_driver(reg);
+        set_state(reg, REGISTRAR_UNDOING);
         return;
     }
-    csi_report_failure(x->owner, x->path, why);
-    set_state(x, REGISTRAR_REGISTERED);
+    if (!reg->configured || rpc_watch_is_active(&reg->watch)) /* else it is not running */
+        csi_report_failure(reg->owner, reg->path, why);
+    set_state(reg, REGISTRAR_REGISTERED);
 }
 
-void registrar_describe(struct registrar *x)
+void registrar_describe(struct registrar *reg)
 {
     struct error err = { 0 };
 
-    if (call_begin(x, CSI_NODE_INFO, x->endpoint, CSI_CALL_LIMIT_NS, NULL, &err) < 0)
-        fail_registration(x, err.msg);
+    if (call_begin(reg, CSI_NODE_INFO, reg->endpoint, CSI_CALL_LIMIT_NS, NULL, &err) < 0)
+        fail_registration(reg, err.msg);
     else
-        set_state(x, REGISTRAR_DESCRIBING);
+        set_state(reg, REGISTRAR_DESCRIBING);
 }
 
 /* Removes the driver from the table. Another socket of the same driver registers again, because the table has
  * one entry per driver. */
-static void forget_driver(struct registrar *x)
+static void forget_driver(struct registrar *reg)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = reg->owner;
 
-    csi_drivers_remove(g->o.drivers, x->driver);
+    csi_drivers_remove(g->o.drivers, reg->driver);
     for (size_t i = 0; i < g->all.count; i++) {
         struct registrar *y = g->all.items[i];
-        if (y != x && strcmp(y->driver, x->driver) == 0)
+        if (y != reg && strcmp(y->driver, reg->driver) == 0)
             y->must_restart = true;
     }
 }
 
-void registrar_leave(struct registrar *x)
+void registrar_leave(struct registrar *reg)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = reg->owner;
 
-    forget_driver(x);
-    if (g->o.on_change && x->is_notified)
-        g->o.on_change(g->o.ctx, x->driver, false);
-    x->is_notified = x->must_restart = false;
-    set_state(x, REGISTRAR_LEAVING);
+    forget_driver(reg);
+    if (g->o.on_change && reg->is_notified)
+        g->o.on_change(g->o.ctx, reg->driver, false);
+    reg->is_notified = reg->must_restart = reg->is_watched = false;
+    rpc_watch_stop(&reg->watch);
+    set_state(reg, REGISTRAR_LEAVING);
 }
 
-static void begin_confirm(struct registrar *x)
+static void on_confirmed(struct registrar *reg, int r);
+
+static void begin_confirm(struct registrar *reg)
 {
     struct error err = { 0 };
 
-    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
-        registrar_leave(x);
+    if (reg->configured)
+        on_confirmed(reg, 0); /* nobody to notify */
+    else if (call_begin(reg, CSI_REGISTRATION_NOTIFY, reg->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
+        registrar_leave(reg);
     else
-        set_state(x, REGISTRAR_CONFIRMING);
+        set_state(reg, REGISTRAR_CONFIRMING);
 }
 
 /* The driver is queried again later, whether it gets this notification or not. */
-static void begin_refuse(struct registrar *x)
+static void begin_refuse(struct registrar *reg)
 {
     struct error err = { 0 };
 
-    csi_report_failure(x->owner, x->path, x->refusal);
-    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, x->refusal, &err) < 0)
-        enter_idle_after_failure(x);
+    csi_report_failure(reg->owner, reg->path, reg->refusal);
+    if (reg->configured)
+        enter_idle_after_failure(reg); /* nobody to notify */
+    else if (call_begin(reg, CSI_REGISTRATION_NOTIFY, reg->path, NOTIFY_LIMIT_NS, reg->refusal, &err) < 0)
+        enter_idle_after_failure(reg);
     else
-        set_state(x, REGISTRAR_REFUSING);
+        set_state(reg, REGISTRAR_REFUSING);
 }
 
 /* --- Results of calls --- */
 
-static int take_in(struct registrar *x, const Pluginregistration__PluginInfo *m, struct error *err)
+static int take_in(struct registrar *reg, const char *name, const char *endpoint, struct texts versions,
+                   struct error *err)
 {
-    const struct texts versions = { (const char *const *)m->supported_versions,
-                                    (uint32_t)m->n_supported_versions };
-    struct csi_drivers *drivers = x->owner->o.drivers;
+    struct csi_drivers *drivers = reg->owner->o.drivers;
     struct csi_version version;
-    int r = csi_drivers_check(drivers, "ValidatePlugin", m->name, versions, &version, err);
+    int r = csi_drivers_check(drivers, "ValidatePlugin", name, versions, &version, err);
 
     if (r < 0)
         return r;
-    (void)snprintf(x->endpoint, sizeof x->endpoint, "%s", m->endpoint[0] ? m->endpoint : x->path);
-    r = csi_drivers_put(drivers, m->name, x->endpoint, version, err);
+    (void)snprintf(reg->endpoint, sizeof reg->endpoint, "%s", endpoint[0] ? endpoint : reg->path);
+    r = csi_drivers_put(drivers, name, reg->endpoint, version, err);
     if (r == 0)
-        (void)snprintf(x->driver, sizeof x->driver, "%s", m->name);
+        (void)snprintf(reg->driver, sizeof reg->driver, "%s", name);
     return r;
 }
 
-static void on_asked(struct registrar *x, const Pluginregistration__PluginInfo *m)
+static void go_on_asked(struct registrar *reg, int r, const struct error *err)
 {
+    if (r == 0) {
+        registrar_describe(reg);
+        return;
+    }
+    (void)snprintf(reg->refusal, sizeof reg->refusal,
+                   "RegisterPlugin error -- plugin validation failed with err: %s", err->msg);
+    begin_refuse(reg);
+}
+
+static void on_identified(struct registrar *reg, const Csi__V1__GetPluginInfoResponse *m)
+{
+    static const char *const versions[] = { CONFIGURED_VERSION };
+    const char *expected = reg->configured->driver;
+    struct error err = { 0 };
+    int r = 0;
+
+    if (strcmp(m->name, expected) != 0)
+        r = error_set(&err, ERR_INVALID, "the driver reports the name \"%.64s\", expected \"%s\"", m->name,
+                      expected);
+    if (r == 0)
+        r = take_in(reg, m->name, "", (struct texts){ versions, ARRAY_LEN(versions) }, &err);
+    go_on_asked(reg, r, &err);
+}
+
+static void on_asked(struct registrar *reg, const Pluginregistration__PluginInfo *m)
+{
+    const struct texts versions = { (const char *const *)m->supported_versions,
+                                    (uint32_t)m->n_supported_versions };
     struct error err = { 0 };
 
     if (strcmp(m->type, "CSIPlugin") != 0) {
-        (void)snprintf(x->refusal, sizeof x->refusal,
+        (void)snprintf(reg->refusal, sizeof reg->refusal,
                        "RegisterPlugin error -- no handler registered for plugin type: %.64s at socket %s",
-                       m->type, x->path);
-        begin_refuse(x);
-    } else if (take_in(x, m, &err) < 0) {
-        (void)snprintf(x->refusal, sizeof x->refusal,
-                       "RegisterPlugin error -- plugin validation failed with err: %s", err.msg);
-        begin_refuse(x);
+                       m->type, reg->path);
+        begin_refuse(reg);
     } else {
-        registrar_describe(x);
+        go_on_asked(reg, take_in(reg, m->name, m->endpoint, versions, &err), &err);
     }
 }
 
-static void on_confirmed(struct registrar *x, int r)
+static void on_confirmed(struct registrar *reg, int r)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = reg->owner;
 
     if (r < 0) {
-        x->backoff_ns = x->backoff_ns ? x->backoff_ns : BACKOFF_NS / 2; /* doubled when it has left */
-        registrar_leave(x);
+        reg->backoff_ns = reg->backoff_ns ? reg->backoff_ns : BACKOFF_NS / 2; /* doubled when it has left */
+        registrar_leave(reg);
         return;
     }
-    x->backoff_ns = 0;
-    x->is_notified = true;
-    set_state(x, REGISTRAR_REGISTERED);
+    reg->backoff_ns = 0;
+    reg->is_notified = true;
+    set_state(reg, REGISTRAR_REGISTERED);
     if (g->o.on_change)
-        g->o.on_change(g->o.ctx, x->driver, true);
+        g->o.on_change(g->o.ctx, reg->driver, true);
 }
 
 static void on_call(struct rpc_call *call, const struct rpc_result *result)
 {
-    struct registrar *x = CONTAINER_OF(call, struct registrar, call);
+    struct registrar *reg = CONTAINER_OF(call, struct registrar, call);
     _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     struct error err = *result->err;
     int r = result->r;
 
     if (r == 0)
-        r = csi_answer_read(x->method, result->message, &answer, &err);
-    if (x->state == REGISTRAR_ASKING && r == 0) {
-        on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)answer);
-    } else if (x->state == REGISTRAR_ASKING) {
-        csi_report_failure(x->owner, x->path, err.msg);
-        enter_idle_after_failure(x);
-    } else if (x->state == REGISTRAR_DESCRIBING && r == 0) {
-        x->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(answer);
-        if (x->info->max_volumes_per_node < 0)
-            csi_report_failure(x->owner, x->driver, "reported volume limit is negative");
-        set_state(x, REGISTRAR_INSTALLING);
-    } else if (x->state == REGISTRAR_DESCRIBING) {
-        fail_registration(x, err.msg);
-    } else if (x->state == REGISTRAR_CONFIRMING) {
-        on_confirmed(x, r);
+        r = csi_answer_read(reg->method, result->message, &answer, &err);
+    if (reg->state == REGISTRAR_ASKING && r == 0 && reg->configured) {
+        on_identified(reg, (const Csi__V1__GetPluginInfoResponse *)(const void *)answer);
+    } else if (reg->state == REGISTRAR_ASKING && r == 0) {
+        on_asked(reg, (const Pluginregistration__PluginInfo *)(const void *)answer);
+    } else if (reg->state == REGISTRAR_ASKING) {
+        csi_report_failure(reg->owner, reg->path, err.msg);
+        enter_idle_after_failure(reg);
+    } else if (reg->state == REGISTRAR_DESCRIBING && r == 0) {
+        reg->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(answer);
+        if (reg->info->max_volumes_per_node < 0)
+            csi_report_failure(reg->owner, reg->driver, "reported volume limit is negative");
+        set_state(reg, REGISTRAR_INSTALLING);
+    } else if (reg->state == REGISTRAR_DESCRIBING) {
+        fail_registration(reg, err.msg);
+    } else if (reg->state == REGISTRAR_CONFIRMING) {
+        on_confirmed(reg, r);
     } else {
-        assert(x->state == REGISTRAR_REFUSING);
-        enter_idle_after_failure(x);
+        assert(reg->state == REGISTRAR_REFUSING);
+        enter_idle_after_failure(reg);
     }
 }
 
 /* --- API objects --- */
 
-static void on_left(struct registrar *x, int r, const struct error *err)
+static void on_left(struct registrar *reg, int r, const struct error *err)
 {
-    if (r < 0 && !x->is_there) {
-        csi_report_failure(x->owner, x->path, err->msg);
-        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+    if (r < 0 && !reg->is_there) {
+        csi_report_failure(reg->owner, reg->path, err->msg);
+        retry_registrar(reg);
         return;
     }
-    x->driver[0] = '\0';
-    if (x->is_there && socket_id_is_same(&x->there, &x->served) && x->backoff_ns)
-        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS,
-                        BACKOFF_NS_MAX); /* the API objects could not be updated */
-    set_state(x, REGISTRAR_IDLE);
+    reg->driver[0] = '\0';
+    if (reg->is_there && socket_id_is_same(&reg->there, &reg->served) && reg->backoff_ns)
+        retry_registrar(reg); /* the API objects could not be updated */
+    set_state(reg, REGISTRAR_IDLE);
 }
 
-void registrar_on_installed(struct registrar *x, int r, const struct error *err)
+void registrar_on_installed(struct registrar *reg, int r, const struct error *err)
 {
-    if (x->state == REGISTRAR_UNDOING) {
+    if (reg->state == REGISTRAR_UNDOING) {
         /* The failure is already reported; leftover API objects are the same as before. */
-        x->driver[0] = '\0';
-        begin_refuse(x);
-    } else if (x->state == REGISTRAR_LEAVING) {
-        on_left(x, r, err);
+        reg->driver[0] = '\0';
+        begin_refuse(reg);
+    } else if (reg->state == REGISTRAR_LEAVING) {
+        on_left(reg, r, err);
     } else if (r < 0) {
-        assert(x->state == REGISTRAR_INSTALLING);
-        fail_registration(x, err->msg);
-    } else if (x->is_notified) { /* the data of a registered driver was refreshed */
-        drop_info(x);
-        set_state(x, REGISTRAR_REGISTERED);
+        assert(reg->state == REGISTRAR_INSTALLING);
+        fail_registration(reg, err->msg);
+    } else if (reg->is_notified) { /* the data of a registered driver was refreshed */
+        reg->backoff_ns = 0;
+        drop_info(reg);
+        set_state(reg, REGISTRAR_REGISTERED);
     } else {
-        drop_info(x);
-        begin_confirm(x);
+        drop_info(reg);
+        begin_confirm(reg);
     }
 }
 
@@ -302,31 +345,57 @@ void registrar_on_installed(struct registrar *x, int r, const struct error *err)
 
 static void on_retry(void *ctx)
 {
-    struct registrar *x = ctx;
+    struct registrar *reg = ctx;
 
-    loop_defer(&x->owner->pump);
+    loop_defer(&reg->owner->pump);
 }
 
-struct registrar *registrar_new(struct csi_registration *g, const char *path)
+static void on_session_ended(struct rpc_watch *w, const char *why)
+{
+    struct registrar *reg = CONTAINER_OF(w, struct registrar, watch);
+
+    (void)why; /* of a driver that stays registered */
+    retry_registrar(reg);
+}
+
+void registrar_reconnect(struct registrar *reg)
+{
+    struct error err = { 0 };
+
+    reg->watch.ended = on_session_ended;
+    if (rpc_watch_start(reg->owner->o.rpc, reg->endpoint, &reg->watch, &err) < 0) {
+        csi_report_failure(reg->owner, reg->path, err.msg);
+        retry_registrar(reg);
+    } else if (reg->is_watched) {
+        registrar_describe(reg);
+    }
+    reg->is_watched = true;
+}
+
+struct registrar *registrar_new(struct csi_registration *g, const char *path,
+                                const struct csi_configured_driver *configured)
 {
     size_t len = strlen(path) + 1;
-    struct registrar *x = calloc(1, sizeof *x + len);
+    struct registrar *reg = calloc(1, sizeof *reg + len);
 
-    if (!x)
+    if (!reg)
         return NULL;
-    x->owner = g;
-    memcpy(x->path, path, len);
-    timer_init(&x->retry, g->o.loop, on_retry, x);
-    return x;
+    reg->owner = g;
+    memcpy(reg->path, path, len);
+    reg->configured = configured;
+    reg->is_there = configured != NULL;
+    timer_init(&reg->retry, g->o.loop, on_retry, reg);
+    return reg;
 }
 
-struct registrar *registrar_free(struct registrar *x)
+struct registrar *registrar_free(struct registrar *reg)
 {
-    if (!x)
+    if (!reg)
         return NULL;
-    rpc_call_cancel(&x->call);
-    timer_disarm(&x->retry);
-    drop_info(x);
-    free(x);
+    rpc_call_cancel(&reg->call);
+    rpc_watch_stop(&reg->watch);
+    timer_disarm(&reg->retry);
+    drop_info(reg);
+    free(reg);
     return NULL;
 }

@@ -20,12 +20,12 @@
 static void on_installed(void *ctx, int r, const struct error *err)
 {
     struct csi_registration *g = ctx;
-    struct registrar *x = g->installing;
+    struct registrar *reg = g->installing;
 
     g->installing = NULL;
     loop_defer(&g->pump);
-    if (x) {
-        registrar_on_installed(x, r, err);
+    if (reg) {
+        registrar_on_installed(reg, r, err);
     } else if (r < 0) {
         csi_report_failure(g, "CSINode is not yet initialized", err->msg);
         csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
@@ -53,7 +53,7 @@ static struct kvs topology_of(const Csi__V1__NodeGetInfoResponse *info, struct k
     return (struct kvs){ pairs, count };
 }
 
-static void install_for(struct csi_registration *g, struct registrar *x)
+static void install_for(struct csi_registration *g, struct registrar *reg)
 {
     struct kv pairs[TOPOLOGY_MAX];
     struct csi_install_options o = {
@@ -64,24 +64,25 @@ static void install_for(struct csi_registration *g, struct registrar *x)
         .ctx = g,
     };
 
-    if (x) {
-        o.what = x->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
-        o.driver = x->driver;
+    if (reg) {
+        o.what = reg->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
+        o.driver = reg->driver;
     }
     if (o.what == CSI_INSTALL_DRIVER) {
-        o.node_id = x->info->node_id;
-        o.topology = topology_of(x->info, pairs);
-        o.volumes_max = x->info->max_volumes_per_node;
+        o.node_id = reg->info->node_id;
+        o.topology = topology_of(reg->info, pairs);
+        o.volumes_max = reg->info->max_volumes_per_node;
     }
-    g->installing = x;
+    g->installing = reg;
     csi_install_start(&g->install, &o);
 }
 
 /* True if it waits for a change of the API objects. */
-static bool wants_install(const struct registrar *x)
+static bool wants_install(const struct registrar *reg)
 {
-    return x->state == REGISTRAR_INSTALLING ||
-           ((x->state == REGISTRAR_UNDOING || x->state == REGISTRAR_LEAVING) && !timer_is_armed(&x->retry));
+    return reg->state == REGISTRAR_INSTALLING ||
+           ((reg->state == REGISTRAR_UNDOING || reg->state == REGISTRAR_LEAVING) &&
+            !timer_is_armed(&reg->retry));
 }
 
 static void start_next_install(struct csi_registration *g)
@@ -94,14 +95,14 @@ static void start_next_install(struct csi_registration *g)
         return;
     }
     for (size_t i = 0; i < g->all.count && !csi_install_is_active(&g->install); i++) {
-        struct registrar *x = g->all.items[i];
-        if (!wants_install(x))
+        struct registrar *reg = g->all.items[i];
+        if (!wants_install(reg))
             continue;
         /* another socket has the driver now */
-        if (x->state != REGISTRAR_INSTALLING && registrar_has_other(x))
-            registrar_on_installed(x, 0, NULL);
+        if (reg->state != REGISTRAR_INSTALLING && registrar_has_other(reg))
+            registrar_on_installed(reg, 0, NULL);
         else
-            install_for(g, x);
+            install_for(g, reg);
     }
 }
 
@@ -110,7 +111,7 @@ static void start_next_install(struct csi_registration *g)
 static struct registrar *find_registrar(const struct csi_registration *g, const char *path)
 {
     for (size_t i = 0; i < g->all.count; i++)
-        if (strcmp(g->all.items[i]->path, path) == 0)
+        if (!g->all.items[i]->configured && strcmp(g->all.items[i]->path, path) == 0)
             return g->all.items[i];
     return NULL;
 }
@@ -118,22 +119,22 @@ static struct registrar *find_registrar(const struct csi_registration *g, const 
 static void update_sockets(struct csi_registration *g, const struct host_sockets *sockets)
 {
     for (size_t i = 0; i < g->all.count; i++)
-        g->all.items[i]->is_there = false;
+        g->all.items[i]->is_there = g->all.items[i]->configured != NULL;
     for (uint32_t i = 0; i < sockets->count; i++) {
-        struct registrar *x = find_registrar(g, sockets->items[i].path);
-        if (!x) {
-            x = registrar_new(g, sockets->items[i].path);
-            if (x && vec_push(&g->all, x) < 0)
-                x = registrar_free(x);
+        struct registrar *reg = find_registrar(g, sockets->items[i].path);
+        if (!reg) {
+            reg = registrar_new(g, sockets->items[i].path, /* configured= */ NULL);
+            if (reg && vec_push(&g->all, reg) < 0)
+                reg = registrar_free(reg);
         }
-        if (!x)
+        if (!reg)
             continue; /* no memory: the next scan finds it again */
-        if (!socket_id_is_same(&x->there, &sockets->items[i].id)) { /* another socket: without delay */
-            timer_disarm(&x->retry);
-            x->backoff_ns = 0;
+        if (!socket_id_is_same(&reg->there, &sockets->items[i].id)) { /* another socket: without delay */
+            timer_disarm(&reg->retry);
+            reg->backoff_ns = 0;
         }
-        x->is_there = true;
-        x->there = sockets->items[i].id;
+        reg->is_there = true;
+        reg->there = sockets->items[i].id;
     }
 }
 
@@ -153,15 +154,18 @@ static void on_sockets(void *ctx)
 }
 
 /* Continues a registrar that waits for nothing else. False: it can be freed. */
-static bool registrar_step(struct registrar *x)
+static bool registrar_step(struct registrar *reg)
 {
-    if (x->state == REGISTRAR_IDLE && !x->is_there)
+    if (reg->state == REGISTRAR_IDLE && !reg->is_there)
         return false;
-    if (x->state == REGISTRAR_IDLE && x->owner->is_ready && !timer_is_armed(&x->retry))
-        registrar_ask(x);
-    else if (x->state == REGISTRAR_REGISTERED &&
-             (!x->is_there || x->must_restart || !socket_id_is_same(&x->there, &x->served)))
-        registrar_leave(x);
+    if (reg->state == REGISTRAR_IDLE && reg->owner->is_ready && !timer_is_armed(&reg->retry))
+        registrar_ask(reg);
+    else if (reg->state == REGISTRAR_REGISTERED &&
+             (!reg->is_there || reg->must_restart || !socket_id_is_same(&reg->there, &reg->served)))
+        registrar_leave(reg);
+    else if (reg->state == REGISTRAR_REGISTERED && reg->configured && !rpc_watch_is_active(&reg->watch) &&
+             !timer_is_armed(&reg->retry))
+        registrar_reconnect(reg);
     return true;
 }
 
@@ -187,9 +191,9 @@ bool csi_registration_is_ready(const struct csi_registration *g)
 void csi_registration_refresh(struct csi_registration *g, const char *driver)
 {
     for (size_t i = 0; i < g->all.count; i++) {
-        struct registrar *x = g->all.items[i];
-        if (x->state == REGISTRAR_REGISTERED && !x->must_restart && strcmp(x->driver, driver) == 0)
-            registrar_describe(x);
+        struct registrar *reg = g->all.items[i];
+        if (reg->state == REGISTRAR_REGISTERED && !reg->must_restart && strcmp(reg->driver, driver) == 0)
+            registrar_describe(reg);
     }
 }
 
@@ -198,6 +202,20 @@ static void on_ready_retry(void *ctx)
     struct csi_registration *g = ctx;
 
     loop_defer(&g->pump);
+}
+
+static int add_configured(struct csi_registration *g, struct error *err)
+{
+    for (size_t i = 0; i < g->o.configured_count; i++) {
+        const struct csi_configured_driver *one = &g->o.configured[i];
+        struct registrar *reg = registrar_new(g, one->socket, one);
+
+        if (!reg || vec_push(&g->all, reg) < 0) {
+            (void)registrar_free(reg);
+            return error_no_memory(err);
+        }
+    }
+    return 0;
 }
 
 int csi_registration_new(const struct csi_registration_options *o, struct csi_registration **ret,
@@ -223,6 +241,8 @@ int csi_registration_new(const struct csi_registration_options *o, struct csi_re
     r = o->metrics ? api_count(&g->api, o->metrics, err) : 0;
     if (r == 0)
         r = socket_watch_new(o->loop, dir, on_sockets, g, &g->watch, err);
+    if (r == 0)
+        r = add_configured(g, err);
     if (r < 0)
         return r;
     loop_defer(&g->pump);
