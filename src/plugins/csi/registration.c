@@ -20,12 +20,12 @@
 static void on_installed(void *ctx, int r, const struct error *err)
 {
     struct csi_registration *g = ctx;
-    struct registrar *reg = g->installing;
+    struct registrar *registrar = g->installing;
 
     g->installing = NULL;
     loop_defer(&g->pump);
-    if (reg) {
-        registrar_on_installed(reg, r, err);
+    if (registrar) {
+        registrar_on_installed(registrar, r, err);
     } else if (r < 0) {
         csi_report_failure(g, "CSINode is not yet initialized", err->msg);
         csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
@@ -53,7 +53,7 @@ static struct kvs topology_of(const Csi__V1__NodeGetInfoResponse *info, struct k
     return (struct kvs){ pairs, count };
 }
 
-static void install_for(struct csi_registration *g, struct registrar *reg)
+static void install_for(struct csi_registration *g, struct registrar *registrar)
 {
     struct kv pairs[TOPOLOGY_MAX];
     struct csi_install_options o = {
@@ -64,25 +64,25 @@ static void install_for(struct csi_registration *g, struct registrar *reg)
         .ctx = g,
     };
 
-    if (reg) {
-        o.what = reg->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
-        o.driver = reg->driver;
+    if (registrar) {
+        o.what = registrar->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
+        o.driver = registrar->driver;
     }
     if (o.what == CSI_INSTALL_DRIVER) {
-        o.node_id = reg->info->node_id;
-        o.topology = topology_of(reg->info, pairs);
-        o.volumes_max = reg->info->max_volumes_per_node;
+        o.node_id = registrar->info->node_id;
+        o.topology = topology_of(registrar->info, pairs);
+        o.volumes_max = registrar->info->max_volumes_per_node;
     }
-    g->installing = reg;
+    g->installing = registrar;
     csi_install_start(&g->install, &o);
 }
 
 /* True if it waits for a change of the API objects. */
-static bool wants_install(const struct registrar *reg)
+static bool wants_install(const struct registrar *registrar)
 {
-    return reg->state == REGISTRAR_INSTALLING ||
-           ((reg->state == REGISTRAR_UNDOING || reg->state == REGISTRAR_LEAVING) &&
-            !timer_is_armed(&reg->retry));
+    return registrar->state == REGISTRAR_INSTALLING ||
+           ((registrar->state == REGISTRAR_UNDOING || registrar->state == REGISTRAR_LEAVING) &&
+            !timer_is_armed(&registrar->retry));
 }
 
 static void start_next_install(struct csi_registration *g)
@@ -95,14 +95,14 @@ static void start_next_install(struct csi_registration *g)
         return;
     }
     for (size_t i = 0; i < g->all.count && !csi_install_is_active(&g->install); i++) {
-        struct registrar *reg = g->all.items[i];
-        if (!wants_install(reg))
+        struct registrar *registrar = g->all.items[i];
+        if (!wants_install(registrar))
             continue;
         /* another socket has the driver now */
-        if (reg->state != REGISTRAR_INSTALLING && registrar_has_other(reg))
-            registrar_on_installed(reg, 0, NULL);
+        if (registrar->state != REGISTRAR_INSTALLING && registrar_has_other(registrar))
+            registrar_on_installed(registrar, 0, NULL);
         else
-            install_for(g, reg);
+            install_for(g, registrar);
     }
 }
 
@@ -121,20 +121,21 @@ static void update_sockets(struct csi_registration *g, const struct host_sockets
     for (size_t i = 0; i < g->all.count; i++)
         g->all.items[i]->is_there = g->all.items[i]->configured != NULL;
     for (uint32_t i = 0; i < sockets->count; i++) {
-        struct registrar *reg = find_registrar(g, sockets->items[i].path);
-        if (!reg) {
-            reg = registrar_new(g, sockets->items[i].path, /* configured= */ NULL);
-            if (reg && vec_push(&g->all, reg) < 0)
-                reg = registrar_free(reg);
+        struct registrar *registrar = find_registrar(g, sockets->items[i].path);
+        if (!registrar) {
+            registrar = registrar_new(g, sockets->items[i].path, /* configured= */ NULL);
+            if (registrar && vec_push(&g->all, registrar) < 0)
+                registrar = registrar_free(registrar);
         }
-        if (!reg)
+        if (!registrar)
             continue; /* no memory: the next scan finds it again */
-        if (!socket_id_is_same(&reg->there, &sockets->items[i].id)) { /* another socket: without delay */
-            timer_disarm(&reg->retry);
-            reg->backoff_ns = 0;
+        if (!socket_id_is_same(&registrar->there,
+                               &sockets->items[i].id)) { /* another socket: without delay */
+            timer_disarm(&registrar->retry);
+            registrar->backoff_ns = 0;
         }
-        reg->is_there = true;
-        reg->there = sockets->items[i].id;
+        registrar->is_there = true;
+        registrar->there = sockets->items[i].id;
     }
 }
 
@@ -154,18 +155,20 @@ static void on_sockets(void *ctx)
 }
 
 /* Continues a registrar that waits for nothing else. False: it can be freed. */
-static bool registrar_step(struct registrar *reg)
+static bool registrar_step(struct registrar *registrar)
 {
-    if (reg->state == REGISTRAR_IDLE && !reg->is_there)
+    if (registrar->state == REGISTRAR_IDLE && !registrar->is_there)
         return false;
-    if (reg->state == REGISTRAR_IDLE && reg->owner->is_ready && !timer_is_armed(&reg->retry))
-        registrar_ask(reg);
-    else if (reg->state == REGISTRAR_REGISTERED &&
-             (!reg->is_there || reg->must_restart || !socket_id_is_same(&reg->there, &reg->served)))
-        registrar_leave(reg);
-    else if (reg->state == REGISTRAR_REGISTERED && reg->configured && !rpc_watch_is_active(&reg->watch) &&
-             !timer_is_armed(&reg->retry))
-        registrar_reconnect(reg);
+    if (registrar->state == REGISTRAR_IDLE && registrar->owner->is_ready &&
+        !timer_is_armed(&registrar->retry))
+        registrar_ask(registrar);
+    else if (registrar->state == REGISTRAR_REGISTERED &&
+             (!registrar->is_there || registrar->must_restart ||
+              !socket_id_is_same(&registrar->there, &registrar->served)))
+        registrar_leave(registrar);
+    else if (registrar->state == REGISTRAR_REGISTERED && registrar->configured &&
+             !rpc_watch_is_active(&registrar->watch) && !timer_is_armed(&registrar->retry))
+        registrar_reconnect(registrar);
     return true;
 }
 
@@ -191,9 +194,10 @@ bool csi_registration_is_ready(const struct csi_registration *g)
 void csi_registration_refresh(struct csi_registration *g, const char *driver)
 {
     for (size_t i = 0; i < g->all.count; i++) {
-        struct registrar *reg = g->all.items[i];
-        if (reg->state == REGISTRAR_REGISTERED && !reg->must_restart && strcmp(reg->driver, driver) == 0)
-            registrar_describe(reg);
+        struct registrar *registrar = g->all.items[i];
+        if (registrar->state == REGISTRAR_REGISTERED && !registrar->must_restart &&
+            strcmp(registrar->driver, driver) == 0)
+            registrar_describe(registrar);
     }
 }
 
@@ -208,10 +212,10 @@ static int add_configured(struct csi_registration *g, struct error *err)
 {
     for (size_t i = 0; i < g->o.configured_count; i++) {
         const struct csi_configured_driver *one = &g->o.configured[i];
-        struct registrar *reg = registrar_new(g, one->socket, one);
+        struct registrar *registrar = registrar_new(g, one->socket, one);
 
-        if (!reg || vec_push(&g->all, reg) < 0) {
-            (void)registrar_free(reg);
+        if (!registrar || vec_push(&g->all, registrar) < 0) {
+            (void)registrar_free(registrar);
             return error_no_memory(err);
         }
     }

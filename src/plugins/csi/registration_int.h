@@ -65,21 +65,21 @@ struct csi_registration {
 struct registrar *registrar_new(struct csi_registration *g, const char *path,
                                 const struct csi_configured_driver *configured);
 /* Accepts NULL. */
-struct registrar *registrar_free(struct registrar *reg);
+struct registrar *registrar_free(struct registrar *registrar);
 
 /* True if another socket has the same driver: then the API objects keep it when this one leaves. */
-bool registrar_has_other(const struct registrar *reg);
+bool registrar_has_other(const struct registrar *registrar);
 
 /* From idle; from registered, if the socket is gone or replaced; from registered, to refresh the driver's
  * data. */
-void registrar_ask(struct registrar *reg);
-void registrar_leave(struct registrar *reg);
-void registrar_describe(struct registrar *reg);
+void registrar_ask(struct registrar *registrar);
+void registrar_leave(struct registrar *registrar);
+void registrar_describe(struct registrar *registrar);
 /* A registered configured driver whose session has ended: connects to it and describes it again. */
-void registrar_reconnect(struct registrar *reg);
+void registrar_reconnect(struct registrar *registrar);
 
 /* The API objects match its state, or err has the reason why not. */
-void registrar_on_installed(struct registrar *reg, int r, const struct error *err);
+void registrar_on_installed(struct registrar *registrar, int r, const struct error *err);
 
 /* --- Common --- */
 
