@@ -75,6 +75,6 @@ int expand_write_forgotten(const struct volume *v, struct buf *out, struct error
 
 enum sync_result expand_sync(void *ctx, struct str key);
 /* Sends nothing, tells nobody. */
-void expansion_free(struct claim_expansion *x);
+void expansion_free(struct claim_expansion *expansion);
 
 #endif

@@ -333,10 +333,10 @@ static void on_progress_timer(void *ctx)
 
 static int cmp_names(const void *a, const void *b)
 {
-    const struct local_cleaning *x = *(struct local_cleaning *const *)a,
+    const struct local_cleaning *cleaning = *(struct local_cleaning *const *)a,
                                 *y = *(struct local_cleaning *const *)b;
 
-    return strcmp(x->volume->name, y->volume->name);
+    return strcmp(cleaning->volume->name, y->volume->name);
 }
 
 void local_collect_wipes(void *local, struct metric_sink *to)

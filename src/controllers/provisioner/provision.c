@@ -42,38 +42,38 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
     return NULL;
 }
 
-static bool is_in_progress(const struct provisioner_op *x)
+static bool is_in_progress(const struct provisioner_op *op)
 {
-    const struct in_progress *i = provisioner_in_progress(x->provisioner, str_of(x->key));
+    const struct in_progress *i = provisioner_in_progress(op->provisioner, str_of(op->key));
 
-    return i && strcmp(i->claim->uid, x->about->uid) == 0;
+    return i && strcmp(i->claim->uid, op->about->uid) == 0;
 }
 
-static void keep_in_progress(struct provisioner_op *x)
+static void keep_in_progress(struct provisioner_op *op)
 {
     struct in_progress *i;
 
-    if (is_in_progress(x))
+    if (is_in_progress(op))
         return;
     i = calloc(1, sizeof *i);
     if (!i)
         die_with_reason("no memory to record a call that may have made storage: the storage would be lost");
-    i->claim = object_ref(x->about);
-    LIST_INSERT_HEAD(&x->provisioner->in_progress, i, link);
+    i->claim = object_ref(op->about);
+    LIST_INSERT_HEAD(&op->provisioner->in_progress, i, link);
 }
 
 /* It is known how it ended. */
-static void leave_progress(struct provisioner_op *x)
+static void leave_progress(struct provisioner_op *op)
 {
-    struct in_progress *i = provisioner_in_progress(x->provisioner, str_of(x->key));
+    struct in_progress *i = provisioner_in_progress(op->provisioner, str_of(op->key));
 
-    if (!i || !is_in_progress(x))
+    if (!i || !is_in_progress(op))
         return;
     LIST_REMOVE(i, link);
     (void)object_unref(i->claim);
     free(i);
     /* Another claim may have its name by now. */
-    controller_add(x->queue, str_of(x->key));
+    controller_add(op->queue, str_of(op->key));
 }
 
 /* --- The work on the pool --- */
@@ -114,16 +114,16 @@ static const struct job_type work_type = { "provisioning", work_run, work_free }
 
 /* --- The volume --- */
 
-static int write_volume(struct provisioner_op *x, struct str source, struct error *err)
+static int write_volume(struct provisioner_op *op, struct str source, struct error *err)
 {
-    const struct claim *c = claim_of(x->about);
-    const struct storage_class *k = class_of(x->class);
-    struct buf *out = &x->body;
+    const struct claim *c = claim_of(op->about);
+    const struct storage_class *k = class_of(op->class);
+    struct buf *out = &op->body;
 
     buf_clear(out);
-    volume_write_begin(out, x->name);
+    volume_write_begin(out, op->name);
     json_out_object(out, "annotations");
-    json_out_text(out, ANN_PROVISIONED_BY, x->provisioner->o.name);
+    json_out_text(out, ANN_PROVISIONED_BY, op->provisioner->o.name);
     json_out_end_object(out);
     json_out_end_object(out);
     json_out_object(out, "spec");
@@ -147,49 +147,49 @@ static int write_volume(struct provisioner_op *x, struct str source, struct erro
 
 /* --- Failures --- */
 
-static void op_failed(struct provisioner_op *x, const struct error *err)
+static void op_failed(struct provisioner_op *op, const struct error *err)
 {
-    x->failure = *err;
-    provisioner_op_fail(x, is_in_progress(x));
+    op->failure = *err;
+    provisioner_op_fail(op, is_in_progress(op));
 }
 
-static void report_provision_failure(struct provisioner_op *x, const struct error *err)
+static void report_provision_failure(struct provisioner_op *op, const struct error *err)
 {
-    recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
-    log_warn("volume not provisioned", LOG_STR("claim", x->key), LOG_ERR(err));
+    recorder_event(op->provisioner->recorder, op->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
+    log_warn("volume not provisioned", LOG_STR("claim", op->key), LOG_ERR(err));
 }
 
 static void on_node_released(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
     if (outcome == API_DONE || a->r == -ERR_NOT_FOUND)
-        provisioner_op_end(x); /* the scheduler's next choice brings it back */
+        provisioner_op_end(op); /* the scheduler's next choice brings it back */
     else
-        op_failed(x, &a->error);
+        op_failed(op, &a->error);
 }
 
 /* The scheduler is to choose another node. */
-static void release_node(struct provisioner_op *x, const struct error *why)
+static void release_node(struct provisioner_op *op, const struct error *why)
 {
-    const struct object *c = informer_get_key(x->provisioner->claims_cache, str_of(x->key));
-    struct api_write_options w = { .api = x->provisioner->api,
+    const struct object *c = informer_get_key(op->provisioner->claims_cache, str_of(op->key));
+    struct api_write_options w = { .api = op->provisioner->api,
                                    .request = { .verb = CLIENT_PATCH },
                                    .object = c,
                                    .decide = component_decide_no_node,
                                    .step = API_STEP_SELECTED_NODE,
-                                   .informer = x->provisioner->claims_cache,
+                                   .informer = op->provisioner->claims_cache,
                                    .done = on_node_released,
-                                   .ctx = x };
+                                   .ctx = op };
 
-    if (!c || strcmp(c->uid, x->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE))
-        op_failed(x, why);
+    if (!c || strcmp(c->uid, op->about->uid) != 0 || !object_annotation(c, ANN_SELECTED_NODE))
+        op_failed(op, why);
     else
-        api_write_start(&x->write, &w);
+        api_write_start(&op->write, &w);
 }
 
 /* Another try will fare no better. */
-static void fail_for_good(struct provisioner_op *x, const struct error *why)
+static void fail_for_good(struct provisioner_op *op, const struct error *why)
 {
     struct error err;
 
@@ -197,34 +197,34 @@ static void fail_for_good(struct provisioner_op *x, const struct error *why)
         &err, ERR_INVALID,
         "Volume provisioning failed with infeasible error. Retries will be delayed. failed to provision "
         "volume with StorageClass \"%s\": %s",
-        claim_of(x->about)->class, why->msg);
-    report_provision_failure(x, &err);
-    provisioner_op_end_slowly(x);
+        claim_of(op->about)->class, why->msg);
+    report_provision_failure(op, &err);
+    provisioner_op_end_slowly(op);
 }
 
-static void fail_provision(struct provisioner_op *x, enum provision_state state, const struct error *why)
+static void fail_provision(struct provisioner_op *op, enum provision_state state, const struct error *why)
 {
     struct error err;
 
     if (state == PROVISION_IN_BACKGROUND)
-        keep_in_progress(x);
+        keep_in_progress(op);
     else if (state != PROVISION_NO_CHANGE)
-        leave_progress(x);
+        leave_progress(op);
     if (why->code == PROVISIONER_IGNORED) {
-        provisioner_op_end(x);
+        provisioner_op_end(op);
         return;
     }
     (void)error_set(&err, why->code, "failed to provision volume with StorageClass \"%s\": %s",
-                    claim_of(x->about)->class, why->msg);
+                    claim_of(op->about)->class, why->msg);
     if (state == PROVISION_FINISHED && why->code == ERR_INVALID) {
-        fail_for_good(x, why);
+        fail_for_good(op, why);
         return;
     }
-    report_provision_failure(x, &err);
+    report_provision_failure(op, &err);
     if (state == PROVISION_RESCHEDULE)
-        release_node(x, &err);
+        release_node(op, &err);
     else
-        op_failed(x, &err);
+        op_failed(op, &err);
 }
 
 /* --- Saving --- */
@@ -232,100 +232,100 @@ static void fail_provision(struct provisioner_op *x, enum provision_state state,
 static void save_volume(void *ctx);
 static void verify_before_delete(void *ctx);
 
-static void op_saved(struct provisioner_op *x)
+static void op_saved(struct provisioner_op *op)
 {
-    recorder_event(x->provisioner->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
-                   "Successfully provisioned volume %s", x->name);
-    log_info("volume provisioned", LOG_STR("claim", x->key), LOG_STR("volume", x->name));
-    leave_progress(x);
-    provisioner_op_end(x);
+    recorder_event(op->provisioner->recorder, op->about, EVENT_NORMAL, "ProvisioningSucceeded",
+                   "Successfully provisioned volume %s", op->name);
+    log_info("volume provisioned", LOG_STR("claim", op->key), LOG_STR("volume", op->name));
+    leave_progress(op);
+    provisioner_op_end(op);
 }
 
 static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
     (void)j;
-    x->job = NULL;
+    op->job = NULL;
     if (r < 0)
-        log_error("storage of failed provisioning not deleted", LOG_STR("claim", x->key),
-                  LOG_STR("volume", x->name), LOG_ERR(err));
-    leave_progress(x);
-    op_failed(x, &x->failure);
+        log_error("storage of failed provisioning not deleted", LOG_STR("claim", op->key),
+                  LOG_STR("volume", op->name), LOG_ERR(err));
+    leave_progress(op);
+    op_failed(op, &op->failure);
 }
 
 /* The volume is not there, and will not be: its storage goes. */
-static void clean_up(struct provisioner_op *x)
+static void clean_up(struct provisioner_op *op)
 {
     _cleanup_(object_unref_p) struct object *volume = NULL;
     _cleanup_(json_done_p) struct json d;
     struct error err;
 
-    (void)error_set(&err, x->failure.code,
-                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", x->key,
-                    x->failure.msg);
-    report_provision_failure(x, &err);
+    (void)error_set(&err, op->failure.code,
+                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", op->key,
+                    op->failure.msg);
+    report_provision_failure(op, &err);
     json_init(&d, OBJECT_TEXT_BYTES_MAX);
-    if (object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &d, &volume, &err) < 0)
-        op_failed(x, &err);
+    if (object_decode(kind_info(KIND_VOLUME), buf_str(&op->body), &d, &volume, &err) < 0)
+        op_failed(op, &err);
     else
-        provisioner_begin_removal(x, volume, on_cleaned_up);
+        provisioner_begin_removal(op, volume, on_cleaned_up);
 }
 
 /* One of the failures may have been a lost answer: without knowing, nothing is removed. */
 static void on_verified(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
     if (outcome == API_DONE) {
-        op_saved(x);
+        op_saved(op);
     } else if (a->r == -ERR_NOT_FOUND) {
-        clean_up(x);
+        clean_up(op);
     } else {
-        timer_init(&x->timer, x->provisioner->o.part.loop, verify_before_delete, x);
-        timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+        timer_init(&op->timer, op->provisioner->o.part.loop, verify_before_delete, op);
+        timer_arm_after(&op->timer, SAVE_PAUSE_NS);
     }
 }
 
 static void verify_before_delete(void *ctx)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
-    api_read(&x->write, &x->provisioner->api, KIND_VOLUME, "", x->name, on_verified, x);
+    api_read(&op->write, &op->provisioner->api, KIND_VOLUME, "", op->name, on_verified, op);
 }
 
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
     if (outcome == API_DONE || a->r == -ERR_EXISTS) {
-        op_saved(x);
+        op_saved(op);
         return;
     }
-    x->failure = a->error;
+    op->failure = a->error;
     if (MUTANT("provisioner-removes-what-is-saved")) {
-        clean_up(x);
-    } else if (++x->tries < SAVES_MAX) {
-        timer_init(&x->timer, x->provisioner->o.part.loop, save_volume, x);
-        timer_arm_after(&x->timer, SAVE_PAUSE_NS << (x->tries - 1));
+        clean_up(op);
+    } else if (++op->tries < SAVES_MAX) {
+        timer_init(&op->timer, op->provisioner->o.part.loop, save_volume, op);
+        timer_arm_after(&op->timer, SAVE_PAUSE_NS << (op->tries - 1));
     } else {
-        verify_before_delete(x);
+        verify_before_delete(op);
     }
 }
 
 static void save_volume(void *ctx)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
     struct api_write_options w = {
-        .api = x->provisioner->api,
-        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = x->name },
-        .body = buf_str(&x->body),
-        .informer = x->provisioner->volumes_cache,
+        .api = op->provisioner->api,
+        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = op->name },
+        .body = buf_str(&op->body),
+        .informer = op->provisioner->volumes_cache,
         .done = on_saved,
-        .ctx = x
+        .ctx = op
     };
 
-    api_write_start(&x->write, &w);
+    api_write_start(&op->write, &w);
 }
 
 /* --- Making --- */
@@ -333,71 +333,71 @@ static void save_volume(void *ctx)
 static void on_provisioned(void *ctx, struct job *j, int r, const struct error *err)
 {
     const struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
     struct error failed;
 
-    x->job = NULL;
+    op->job = NULL;
     if (r < 0)
-        fail_provision(x, w->state, err);
-    else if (write_volume(x, buf_str(&w->source), &failed) < 0)
-        op_failed(x, &failed);
+        fail_provision(op, w->state, err);
+    else if (write_volume(op, buf_str(&w->source), &failed) < 0)
+        op_failed(op, &failed);
     else
-        save_volume(x);
+        save_volume(op);
 }
 
-static void start_provision(struct provisioner_op *x)
+static void start_provision(struct provisioner_op *op)
 {
     struct provision_work *w = calloc(1, sizeof *w);
-    struct provisioner *p = x->provisioner;
+    struct provisioner *p = op->provisioner;
 
     if (!w)
         die_with_reason(
             "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
-    recorder_event(p->recorder, x->about, EVENT_NORMAL, "Provisioning",
-                   "External provisioner is provisioning volume for claim \"%s\"", x->key);
+    recorder_event(p->recorder, op->about, EVENT_NORMAL, "Provisioning",
+                   "External provisioner is provisioning volume for claim \"%s\"", op->key);
     w->job.type = &work_type;
     w->type = p->o.type;
     w->ctx = p->o.ctx;
-    memcpy(w->name, x->name, sizeof w->name);
+    memcpy(w->name, op->name, sizeof w->name);
     w->job.about = w->name;
-    w->claim = object_ref(x->about);
-    w->class = object_ref(x->class);
-    w->node = x->node ? object_ref(x->node) : NULL;
+    w->claim = object_ref(op->about);
+    w->class = object_ref(op->class);
+    w->node = op->node ? object_ref(op->node) : NULL;
     w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     w->state = PROVISION_FINISHED;
-    x->job = &w->job;
-    job_begin(&w->job, p->o.pool, on_provisioned, x);
+    op->job = &w->job;
+    job_begin(&w->job, p->o.pool, on_provisioned, op);
 }
 
 /* A cache may be behind: a claim that has gone, or has a volume, gets no other storage. */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
     const struct object *o = outcome == API_DONE ? a->object : NULL;
 
     if (!o && a->r != -ERR_NOT_FOUND)
-        op_failed(x, &a->error);
-    else if (!o || strcmp(o->uid, x->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
-        provisioner_op_end(x); /* the cache will tell */
+        op_failed(op, &a->error);
+    else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
+        provisioner_op_end(op); /* the cache will tell */
     else
-        start_provision(x);
+        start_provision(op);
 }
 
 /* The node that was selected, if one was. */
-static bool find_node(struct provisioner_op *x, struct error *err)
+static bool find_node(struct provisioner_op *op, struct error *err)
 {
-    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
+    const char *selected = object_annotation(op->about, ANN_SELECTED_NODE);
     const struct object *node;
 
     if (!selected || selected[0] == '\0')
         return true;
-    node = informer_get(x->provisioner->nodes, "", selected);
+    node = informer_get(op->provisioner->nodes, "", selected);
     if (!node) {
         (void)error_set(err, ERR_NOT_FOUND, "failed to get target node: node \"%s\" not found", selected);
         return false;
     }
-    x->node = object_ref(node);
+    op->node = object_ref(node);
     return true;
 }
 
@@ -414,41 +414,41 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 
-static void op_begin(struct provisioner_op *x)
+static void op_begin(struct provisioner_op *op)
 {
-    const struct provisioner *p = x->provisioner;
-    const struct claim *c = claim_of(x->about);
+    const struct provisioner *p = op->provisioner;
+    const struct claim *c = claim_of(op->about);
     const struct object *class = informer_get(p->classes, "", c->class);
     struct error err;
 
-    (void)snprintf(x->name, sizeof x->name, "pvc-%s", x->about->uid);
-    if (informer_get(p->volumes_cache, "", x->name)) { /* made before: the binder's turn */
-        leave_progress(x);
-        provisioner_op_end(x);
+    (void)snprintf(op->name, sizeof op->name, "pvc-%s", op->about->uid);
+    if (informer_get(p->volumes_cache, "", op->name)) { /* made before: the binder's turn */
+        leave_progress(op);
+        provisioner_op_end(op);
     } else if (!class) {
         (void)informer_not_found(p->classes, c->class, &err);
-        report_provision_failure(x, &err);
-        op_failed(x, &err);
+        report_provision_failure(op, &err);
+        op_failed(op, &err);
     } else if (strcmp(class_of(class)->provisioner, p->o.name) != 0) {
-        log_warn("class of claim has another provisioner", LOG_STR("claim", x->key),
+        log_warn("class of claim has another provisioner", LOG_STR("claim", op->key),
                  LOG_STR("provisioner", class_of(class)->provisioner));
-        leave_progress(x);
-        provisioner_op_end(x);
-    } else if (c->source && !is_in_progress(x)) {
+        leave_progress(op);
+        provisioner_op_end(op);
+    } else if (c->source && !is_in_progress(op)) {
         /* No provisioner of this process copies data: the claim would get an empty volume. */
         (void)error_set(
             &err, ERR_INVALID,
             "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
             p->o.name);
-        fail_for_good(x, &err);
+        fail_for_good(op, &err);
     } else {
-        x->class = object_ref(class);
-        if (!find_node(x, &err))
-            fail_provision(x, is_in_progress(x) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
-        else if (is_in_progress(x))
-            start_provision(x);
+        op->class = object_ref(class);
+        if (!find_node(op, &err))
+            fail_provision(op, is_in_progress(op) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
+        else if (is_in_progress(op))
+            start_provision(op);
         else
-            api_read(&x->write, &p->api, KIND_CLAIM, x->about->ns, x->about->name, on_claim, x);
+            api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
     }
 }
 

@@ -20,60 +20,60 @@
 struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controller *queue, struct str key,
                                           const struct object *about)
 {
-    struct provisioner_op *x = calloc(1, sizeof *x);
+    struct provisioner_op *op = calloc(1, sizeof *op);
 
-    if (x)
-        x->key = calloc(1, key.len + 1);
-    if (!x || !x->key)
+    if (op)
+        op->key = calloc(1, key.len + 1);
+    if (!op || !op->key)
         die_with_reason(
             "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
-    x->provisioner = p;
-    x->queue = queue;
-    memcpy(x->key, key.s, key.len); /* no string: nothing ends it */
-    x->about = object_ref(about);
-    x->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
-    LIST_INSERT_HEAD(&p->ops, x, link);
-    return x;
+    op->provisioner = p;
+    op->queue = queue;
+    memcpy(op->key, key.s, key.len); /* no string: nothing ends it */
+    op->about = object_ref(about);
+    op->body = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
+    LIST_INSERT_HEAD(&p->ops, op, link);
+    return op;
 }
 
-static void op_free(struct provisioner_op *x)
+static void op_free(struct provisioner_op *op)
 {
-    LIST_REMOVE(x, link);
-    x->job = job_drop(x->job);
-    timer_disarm(&x->timer);
-    api_write_cancel(&x->write);
-    (void)object_unref(x->fresh);
-    (void)object_unref(x->about);
-    (void)object_unref(x->class);
-    (void)object_unref(x->node);
-    buf_done(&x->body);
-    free(x->key);
-    free(x);
+    LIST_REMOVE(op, link);
+    op->job = job_drop(op->job);
+    timer_disarm(&op->timer);
+    api_write_cancel(&op->write);
+    (void)object_unref(op->fresh);
+    (void)object_unref(op->about);
+    (void)object_unref(op->class);
+    (void)object_unref(op->node);
+    buf_done(&op->body);
+    free(op->key);
+    free(op);
 }
 
-void provisioner_op_end(struct provisioner_op *x)
+void provisioner_op_end(struct provisioner_op *op)
 {
-    controller_finish(x->queue, str_of(x->key), SYNC_DONE);
-    op_free(x);
+    controller_finish(op->queue, str_of(op->key), SYNC_DONE);
+    op_free(op);
 }
 
-void provisioner_op_fail(struct provisioner_op *x, bool must_go_on)
+void provisioner_op_fail(struct provisioner_op *op, bool must_go_on)
 {
-    struct workqueue *q = controller_queue(x->queue);
-    bool is_enough = workqueue_failures(q, str_of(x->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on;
+    struct workqueue *q = controller_queue(op->queue);
+    bool is_enough = workqueue_failures(q, str_of(op->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on;
 
     if (is_enough)
-        log_warn("retries exhausted, next attempt after resync", LOG_STR("key", x->key),
-                 LOG_ERR(&x->failure));
-    controller_finish(x->queue, str_of(x->key), is_enough ? SYNC_DONE : SYNC_AGAIN);
-    op_free(x);
+        log_warn("retries exhausted, next attempt after resync", LOG_STR("key", op->key),
+                 LOG_ERR(&op->failure));
+    controller_finish(op->queue, str_of(op->key), is_enough ? SYNC_DONE : SYNC_AGAIN);
+    op_free(op);
 }
 
-void provisioner_op_end_slowly(struct provisioner_op *x)
+void provisioner_op_end_slowly(struct provisioner_op *op)
 {
-    controller_finish_after(x->queue, str_of(x->key), PROVISIONER_SLOW_NS);
-    op_free(x);
+    controller_finish_after(op->queue, str_of(op->key), PROVISIONER_SLOW_NS);
+    op_free(op);
 }
 
 /* --- What to look at --- */
@@ -195,16 +195,16 @@ void provisioner_start(struct provisioner *p)
 
 struct provisioner *provisioner_free(struct provisioner *p)
 {
-    struct provisioner_op *x, *next_op;
+    struct provisioner_op *op, *next_op;
     struct in_progress *i, *next;
 
     if (!p)
         return NULL;
     informer_remove_handler(&p->claims_handler);
     informer_remove_handler(&p->volumes_handler);
-    for (x = LIST_FIRST(&p->ops); x; x = next_op) {
-        next_op = LIST_NEXT(x, link);
-        op_free(x);
+    for (op = LIST_FIRST(&p->ops); op; op = next_op) {
+        next_op = LIST_NEXT(op, link);
+        op_free(op);
     }
     for (i = LIST_FIRST(&p->in_progress); i; i = next) {
         next = LIST_NEXT(i, link);

@@ -53,10 +53,10 @@ struct provisioner {
 /* The op is its own from here on; its end is op_end(), op_fail() or op_end_slowly(). */
 struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controller *queue, struct str key,
                                           const struct object *about);
-void provisioner_op_end(struct provisioner_op *x);
+void provisioner_op_end(struct provisioner_op *op);
 /* Again after the key's delay; after too many failures at the next resync, unless it must go on. */
-void provisioner_op_fail(struct provisioner_op *x, bool must_go_on);
-void provisioner_op_end_slowly(struct provisioner_op *x);
+void provisioner_op_fail(struct provisioner_op *op, bool must_go_on);
+void provisioner_op_end_slowly(struct provisioner_op *op);
 
 /* provision.c */
 enum sync_result provisioner_sync_claim(void *ctx, struct str key);
@@ -65,6 +65,6 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
 enum sync_result provisioner_sync_volume(void *ctx, struct str key);
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
 /* Storage of a volume that could not be saved: a job for the op; done as for any. */
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done);
+void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done);
 
 #endif

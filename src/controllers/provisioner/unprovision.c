@@ -45,9 +45,9 @@ static void removal_free(struct job *j)
 
 static const struct job_type removal_type = { "storage removal", removal_run, removal_free };
 
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done)
+void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done)
 {
-    struct provisioner *p = x->provisioner;
+    struct provisioner *p = op->provisioner;
     const char *class = volume_of(volume)->class;
     const struct object *k = class[0] ? informer_get(p->classes, "", class) : NULL;
     struct removal_work *w = calloc(1, sizeof *w);
@@ -64,8 +64,8 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     w->class = k ? object_ref(k) : NULL;
     (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
                             &w->refusal); /* told by the job */
-    x->job = &w->job;
-    job_begin(&w->job, p->o.pool, done, x);
+    op->job = &w->job;
+    job_begin(&w->job, p->o.pool, done, op);
 }
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
@@ -73,89 +73,89 @@ bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
     return reclaim_is_due(v) && object_annotation_is(&v->obj, ANN_PROVISIONED_BY, p->o.name);
 }
 
-static void op_failed(struct provisioner_op *x, const struct error *err)
+static void op_failed(struct provisioner_op *op, const struct error *err)
 {
-    x->failure = *err;
-    provisioner_op_fail(x, /* must_go_on= */ false);
+    op->failure = *err;
+    provisioner_op_fail(op, /* must_go_on= */ false);
 }
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
 
     if (!api_write_succeeded(outcome)) {
-        op_failed(x, &a->error);
+        op_failed(op, &a->error);
         return;
     }
-    recorder_event(x->provisioner->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
-    log_info("volume deleted with its storage", LOG_STR("volume", x->key));
-    provisioner_op_end(x);
+    recorder_event(op->provisioner->recorder, op->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
+    log_info("volume deleted with its storage", LOG_STR("volume", op->key));
+    provisioner_op_end(op);
 }
 
 static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct provisioner_op *x = ctx;
-    struct api_write_options w = { .api = x->provisioner->api,
+    struct provisioner_op *op = ctx;
+    struct api_write_options w = { .api = op->provisioner->api,
                                    .request = { .verb = CLIENT_DELETE },
-                                   .object = x->about,
+                                   .object = op->about,
                                    .done = on_deleted,
-                                   .ctx = x };
+                                   .ctx = op };
 
     (void)j;
-    x->job = NULL;
+    op->job = NULL;
     if (r == -PROVISIONER_IGNORED) {
-        provisioner_op_end(x);
+        provisioner_op_end(op);
     } else if (r < 0) {
-        recorder_event(x->provisioner->recorder, x->about, EVENT_WARNING, "VolumeFailedDelete", "%s",
+        recorder_event(op->provisioner->recorder, op->about, EVENT_WARNING, "VolumeFailedDelete", "%s",
                        err->msg);
-        log_warn("volume not deleted", LOG_STR("volume", x->key), LOG_ERR(err));
-        op_failed(x, err);
+        log_warn("volume not deleted", LOG_STR("volume", op->key), LOG_ERR(err));
+        op_failed(op, err);
     } else {
-        api_write_start(&x->write, &w);
+        api_write_start(&op->write, &w);
     }
 }
 
 /* The last look (plugins/reclaim_guard.h): the claim … */
 static void on_claim(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
-    const struct volume *v = volume_of(x->fresh);
+    struct provisioner_op *op = ctx;
+    const struct volume *v = volume_of(op->fresh);
     struct error err;
 
     (void)outcome;
     if (reclaim_check_claim(a, v, &err) < 0)
-        op_failed(x, &err);
-    else if (provisioner_may_delete(x->provisioner, v))
-        provisioner_begin_removal(x, x->fresh, on_removed);
+        op_failed(op, &err);
+    else if (provisioner_may_delete(op->provisioner, v))
+        provisioner_begin_removal(op, op->fresh, on_removed);
     else
-        provisioner_op_end(x); /* not ours any more */
+        provisioner_op_end(op); /* not ours any more */
 }
 
 /* … after the volume. */
 static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct provisioner_op *x = ctx;
+    struct provisioner_op *op = ctx;
     struct error err;
 
     (void)outcome;
-    if (reclaim_check_volume(a, x->about, &err) < 0) {
-        op_failed(x, &err);
+    if (reclaim_check_volume(a, op->about, &err) < 0) {
+        op_failed(op, &err);
         return;
     }
-    x->fresh = object_ref(a->object);
-    api_read(&x->write, &x->provisioner->api, KIND_CLAIM, volume_of(x->fresh)->claim.ns,
-             volume_of(x->fresh)->claim.name, on_claim, x);
+    op->fresh = object_ref(a->object);
+    api_read(&op->write, &op->provisioner->api, KIND_CLAIM, volume_of(op->fresh)->claim.ns,
+             volume_of(op->fresh)->claim.name, on_claim, op);
 }
 
 enum sync_result provisioner_sync_volume(void *ctx, struct str key)
 {
     struct provisioner *p = ctx;
     const struct object *o = informer_get_key(p->volumes_cache, key);
-    struct provisioner_op *x;
+    struct provisioner_op *op;
 
     if (!o || !provisioner_may_delete(p, volume_of(o)))
         return SYNC_DONE;
-    x = provisioner_op_new(p, p->volumes, key, o);
-    api_read(&x->write, &p->api, KIND_VOLUME, "", o->name, on_volume, x);
+    op = provisioner_op_new(p, p->volumes, key, o);
+    api_read(&op->write, &p->api, KIND_VOLUME, "", o->name, on_volume, op);
     return SYNC_LATER;
 }

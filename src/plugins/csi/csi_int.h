@@ -114,8 +114,8 @@ struct csi_publish {
     struct arena arena;     /* for the message */
 };
 /* The NodePublishVolume request. Raw block volumes get no tokens. */
-int csi_publish_message(struct csi_publish *x, const struct csi_conn *c, Csi__V1__NodePublishVolumeRequest *m,
-                        struct error *err);
+int csi_publish_message(struct csi_publish *publish, const struct csi_conn *c,
+                        Csi__V1__NodePublishVolumeRequest *m, struct error *err);
 
 /* --- Data files (volume_data.c) --- */
 

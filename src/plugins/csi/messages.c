@@ -195,23 +195,23 @@ Csi__V1__VolumeCapability *csi_capability_of(struct arena *a, const struct csi_c
                                              const char *context)
 {
     static Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
-    Csi__V1__VolumeCapability *x = arena_alloc(a, sizeof *x);
+    Csi__V1__VolumeCapability *capability = arena_alloc(a, sizeof *capability);
     Csi__V1__VolumeCapability__AccessMode *mode = arena_alloc(a, sizeof *mode);
 
-    if (!x || !mode)
+    if (!capability || !mode)
         return NULL;
-    csi__v1__volume_capability__init(x);
+    csi__v1__volume_capability__init(capability);
     csi__v1__volume_capability__access_mode__init(mode);
     mode->mode =
         mode_of(s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER));
-    x->access_mode = mode;
+    capability->access_mode = mode;
     if (is_block) {
-        x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-        x->block = &nothing;
-        return x;
+        capability->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+        capability->block = &nothing;
+        return capability;
     }
-    x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
-    x->mount = mount_of(a, s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP),
-                        fs_group, context);
-    return x;
+    capability->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+    capability->mount = mount_of(
+        a, s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP), fs_group, context);
+    return capability;
 }

@@ -16,8 +16,8 @@
 #define BACKOFF_NS (500 * NS_PER_MS)
 #define BACKOFF_NS_MAX (122 * NS_PER_S)
 
-static void begin_refuse(struct registrar *x);
-static void forget_driver(struct registrar *x);
+static void begin_refuse(struct registrar *registrar);
+static void forget_driver(struct registrar *registrar);
 
 void csi_report_failure(const struct csi_registration *g, const char *about, const char *what)
 {
@@ -32,11 +32,11 @@ void csi_report_failure(const struct csi_registration *g, const char *about, con
 /* --- States --- */
 
 /* Schedules a pass over all registrars, because one of them may wait for this. */
-static void set_state(struct registrar *x, enum registrar_state next)
+static void set_state(struct registrar *registrar, enum registrar_state next)
 {
-    reach_move(REACH_REGISTRAR, REGISTRAR_STATE_COUNT, x->state, next);
-    x->state = next;
-    loop_defer(&x->owner->pump);
+    reach_move(REACH_REGISTRAR, REGISTRAR_STATE_COUNT, registrar->state, next);
+    registrar->state = next;
+    loop_defer(&registrar->owner->pump);
 }
 
 void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, uint64_t max_ns)
@@ -47,24 +47,24 @@ void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, u
     timer_arm_after(t, *backoff_ns);
 }
 
-static void enter_idle_after_failure(struct registrar *x)
+static void enter_idle_after_failure(struct registrar *registrar)
 {
-    csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
-    set_state(x, REGISTRAR_IDLE);
+    csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+    set_state(registrar, REGISTRAR_IDLE);
 }
 
-static void drop_info(struct registrar *x)
+static void drop_info(struct registrar *registrar)
 {
-    if (x->info)
-        protobuf_c_message_free_unpacked(&x->info->base, NULL);
-    x->info = NULL;
+    if (registrar->info)
+        protobuf_c_message_free_unpacked(&registrar->info->base, NULL);
+    registrar->info = NULL;
 }
 
-bool registrar_has_other(const struct registrar *x)
+bool registrar_has_other(const struct registrar *registrar)
 {
-    for (size_t i = 0; i < x->owner->all.count; i++) {
-        const struct registrar *y = x->owner->all.items[i];
-        if (y != x && strcmp(y->driver, x->driver) == 0)
+    for (size_t i = 0; i < registrar->owner->all.count; i++) {
+        const struct registrar *y = registrar->owner->all.items[i];
+        if (y != registrar && strcmp(y->driver, registrar->driver) == 0)
             return true;
     }
     return false;
@@ -75,8 +75,8 @@ bool registrar_has_other(const struct registrar *x)
 static void on_call(struct rpc_call *call, const struct rpc_result *result);
 
 /* refusal: the error of a notification; NULL: success. */
-static int call_begin(struct registrar *x, enum csi_method method, const char *socket, uint64_t limit_ns,
-                      const char *refusal, struct error *err)
+static int call_begin(struct registrar *registrar, enum csi_method method, const char *socket,
+                      uint64_t limit_ns, const char *refusal, struct error *err)
 {
     Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
     Pluginregistration__RegistrationStatus status;
@@ -88,213 +88,217 @@ static int call_begin(struct registrar *x, enum csi_method method, const char *s
         status.error = (char *)(uintptr_t)(refusal ? refusal : "");
         request = &status.base;
     }
-    x->method = method;
-    x->call.done = on_call;
-    return csi_call_start(x->owner->o.rpc, method, socket, limit_ns, request, &x->call, err);
+    registrar->method = method;
+    registrar->call.done = on_call;
+    return csi_call_start(registrar->owner->o.rpc, method, socket, limit_ns, request, &registrar->call, err);
 }
 
 /* --- Steps: each starts a call and sets the state --- */
 
-void registrar_ask(struct registrar *x)
+void registrar_ask(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    x->served = x->there;
-    if (call_begin(x, CSI_REGISTRATION_INFO, x->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
-        csi_report_failure(x->owner, x->path, err.msg);
-        enter_idle_after_failure(x);
+    registrar->served = registrar->there;
+    if (call_begin(registrar, CSI_REGISTRATION_INFO, registrar->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
+        csi_report_failure(registrar->owner, registrar->path, err.msg);
+        enter_idle_after_failure(registrar);
         return;
     }
-    set_state(x, REGISTRAR_ASKING);
+    set_state(registrar, REGISTRAR_ASKING);
 }
 
 /* A registered driver stays registered: only the refresh of its data failed. */
-static void fail_registration(struct registrar *x, const char *why)
+static void fail_registration(struct registrar *registrar, const char *why)
 {
-    (void)snprintf(x->refusal, sizeof x->refusal,
+    (void)snprintf(registrar->refusal, sizeof registrar->refusal,
                    "RegisterPlugin error -- plugin registration failed with err: %s", why);
-    drop_info(x);
-    if (!x->is_notified) { /* removes the driver and its API objects */
-        forget_driver(x);
-        set_state(x, REGISTRAR_UNDOING);
+    drop_info(registrar);
+    if (!registrar->is_notified) { /* removes the driver and its API objects */
+        forget_driver(registrar);
+        set_state(registrar, REGISTRAR_UNDOING);
         return;
     }
-    csi_report_failure(x->owner, x->path, why);
-    set_state(x, REGISTRAR_REGISTERED);
+    csi_report_failure(registrar->owner, registrar->path, why);
+    set_state(registrar, REGISTRAR_REGISTERED);
 }
 
-void registrar_describe(struct registrar *x)
+void registrar_describe(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    if (call_begin(x, CSI_NODE_INFO, x->endpoint, CSI_CALL_LIMIT_NS, NULL, &err) < 0)
-        fail_registration(x, err.msg);
+    if (call_begin(registrar, CSI_NODE_INFO, registrar->endpoint, CSI_CALL_LIMIT_NS, NULL, &err) < 0)
+        fail_registration(registrar, err.msg);
     else
-        set_state(x, REGISTRAR_DESCRIBING);
+        set_state(registrar, REGISTRAR_DESCRIBING);
 }
 
 /* Removes the driver from the table. Another socket of the same driver registers again, because the table has
  * one entry per driver. */
-static void forget_driver(struct registrar *x)
+static void forget_driver(struct registrar *registrar)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = registrar->owner;
 
-    csi_drivers_remove(g->o.drivers, x->driver);
+    csi_drivers_remove(g->o.drivers, registrar->driver);
     for (size_t i = 0; i < g->all.count; i++) {
         struct registrar *y = g->all.items[i];
-        if (y != x && strcmp(y->driver, x->driver) == 0)
+        if (y != registrar && strcmp(y->driver, registrar->driver) == 0)
             y->must_restart = true;
     }
 }
 
-void registrar_leave(struct registrar *x)
+void registrar_leave(struct registrar *registrar)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = registrar->owner;
 
-    forget_driver(x);
-    if (g->o.on_change && x->is_notified)
-        g->o.on_change(g->o.ctx, x->driver, false);
-    x->is_notified = x->must_restart = false;
-    set_state(x, REGISTRAR_LEAVING);
+    forget_driver(registrar);
+    if (g->o.on_change && registrar->is_notified)
+        g->o.on_change(g->o.ctx, registrar->driver, false);
+    registrar->is_notified = registrar->must_restart = false;
+    set_state(registrar, REGISTRAR_LEAVING);
 }
 
-static void begin_confirm(struct registrar *x)
+static void begin_confirm(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
-        registrar_leave(x);
+    if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
+        registrar_leave(registrar);
     else
-        set_state(x, REGISTRAR_CONFIRMING);
+        set_state(registrar, REGISTRAR_CONFIRMING);
 }
 
 /* The driver is queried again later, whether it gets this notification or not. */
-static void begin_refuse(struct registrar *x)
+static void begin_refuse(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    csi_report_failure(x->owner, x->path, x->refusal);
-    if (call_begin(x, CSI_REGISTRATION_NOTIFY, x->path, NOTIFY_LIMIT_NS, x->refusal, &err) < 0)
-        enter_idle_after_failure(x);
+    csi_report_failure(registrar->owner, registrar->path, registrar->refusal);
+    if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS, registrar->refusal,
+                   &err) < 0)
+        enter_idle_after_failure(registrar);
     else
-        set_state(x, REGISTRAR_REFUSING);
+        set_state(registrar, REGISTRAR_REFUSING);
 }
 
 /* --- Results of calls --- */
 
-static int take_in(struct registrar *x, const Pluginregistration__PluginInfo *m, struct error *err)
+static int take_in(struct registrar *registrar, const Pluginregistration__PluginInfo *m, struct error *err)
 {
     const struct texts versions = { (const char *const *)m->supported_versions,
                                     (uint32_t)m->n_supported_versions };
-    struct csi_drivers *drivers = x->owner->o.drivers;
+    struct csi_drivers *drivers = registrar->owner->o.drivers;
     struct csi_version version;
     int r = csi_drivers_check(drivers, "ValidatePlugin", m->name, versions, &version, err);
 
     if (r < 0)
         return r;
-    (void)snprintf(x->endpoint, sizeof x->endpoint, "%s", m->endpoint[0] ? m->endpoint : x->path);
-    r = csi_drivers_put(drivers, m->name, x->endpoint, version, err);
+    (void)snprintf(registrar->endpoint, sizeof registrar->endpoint, "%s",
+                   m->endpoint[0] ? m->endpoint : registrar->path);
+    r = csi_drivers_put(drivers, m->name, registrar->endpoint, version, err);
     if (r == 0)
-        (void)snprintf(x->driver, sizeof x->driver, "%s", m->name);
+        (void)snprintf(registrar->driver, sizeof registrar->driver, "%s", m->name);
     return r;
 }
 
-static void on_asked(struct registrar *x, const Pluginregistration__PluginInfo *m)
+static void on_asked(struct registrar *registrar, const Pluginregistration__PluginInfo *m)
 {
     struct error err = { 0 };
 
     if (strcmp(m->type, "CSIPlugin") != 0) {
-        (void)snprintf(x->refusal, sizeof x->refusal,
+        (void)snprintf(registrar->refusal, sizeof registrar->refusal,
                        "RegisterPlugin error -- no handler registered for plugin type: %.64s at socket %s",
-                       m->type, x->path);
-        begin_refuse(x);
-    } else if (take_in(x, m, &err) < 0) {
-        (void)snprintf(x->refusal, sizeof x->refusal,
+                       m->type, registrar->path);
+        begin_refuse(registrar);
+    } else if (take_in(registrar, m, &err) < 0) {
+        (void)snprintf(registrar->refusal, sizeof registrar->refusal,
                        "RegisterPlugin error -- plugin validation failed with err: %s", err.msg);
-        begin_refuse(x);
+        begin_refuse(registrar);
     } else {
-        registrar_describe(x);
+        registrar_describe(registrar);
     }
 }
 
-static void on_confirmed(struct registrar *x, int r)
+static void on_confirmed(struct registrar *registrar, int r)
 {
-    struct csi_registration *g = x->owner;
+    struct csi_registration *g = registrar->owner;
 
     if (r < 0) {
-        x->backoff_ns = x->backoff_ns ? x->backoff_ns : BACKOFF_NS / 2; /* doubled when it has left */
-        registrar_leave(x);
+        registrar->backoff_ns =
+            registrar->backoff_ns ? registrar->backoff_ns : BACKOFF_NS / 2; /* doubled when it has left */
+        registrar_leave(registrar);
         return;
     }
-    x->backoff_ns = 0;
-    x->is_notified = true;
-    set_state(x, REGISTRAR_REGISTERED);
+    registrar->backoff_ns = 0;
+    registrar->is_notified = true;
+    set_state(registrar, REGISTRAR_REGISTERED);
     if (g->o.on_change)
-        g->o.on_change(g->o.ctx, x->driver, true);
+        g->o.on_change(g->o.ctx, registrar->driver, true);
 }
 
 static void on_call(struct rpc_call *call, const struct rpc_result *result)
 {
-    struct registrar *x = CONTAINER_OF(call, struct registrar, call);
+    struct registrar *registrar = CONTAINER_OF(call, struct registrar, call);
     _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     struct error err = *result->err;
     int r = result->r;
 
     if (r == 0)
-        r = csi_answer_read(x->method, result->message, &answer, &err);
-    if (x->state == REGISTRAR_ASKING && r == 0) {
-        on_asked(x, (const Pluginregistration__PluginInfo *)(const void *)answer);
-    } else if (x->state == REGISTRAR_ASKING) {
-        csi_report_failure(x->owner, x->path, err.msg);
-        enter_idle_after_failure(x);
-    } else if (x->state == REGISTRAR_DESCRIBING && r == 0) {
-        x->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(answer);
-        if (x->info->max_volumes_per_node < 0)
-            csi_report_failure(x->owner, x->driver, "reported volume limit is negative");
-        set_state(x, REGISTRAR_INSTALLING);
-    } else if (x->state == REGISTRAR_DESCRIBING) {
-        fail_registration(x, err.msg);
-    } else if (x->state == REGISTRAR_CONFIRMING) {
-        on_confirmed(x, r);
+        r = csi_answer_read(registrar->method, result->message, &answer, &err);
+    if (registrar->state == REGISTRAR_ASKING && r == 0) {
+        on_asked(registrar, (const Pluginregistration__PluginInfo *)(const void *)answer);
+    } else if (registrar->state == REGISTRAR_ASKING) {
+        csi_report_failure(registrar->owner, registrar->path, err.msg);
+        enter_idle_after_failure(registrar);
+    } else if (registrar->state == REGISTRAR_DESCRIBING && r == 0) {
+        registrar->info = (Csi__V1__NodeGetInfoResponse *)(void *)TAKE(answer);
+        if (registrar->info->max_volumes_per_node < 0)
+            csi_report_failure(registrar->owner, registrar->driver, "reported volume limit is negative");
+        set_state(registrar, REGISTRAR_INSTALLING);
+    } else if (registrar->state == REGISTRAR_DESCRIBING) {
+        fail_registration(registrar, err.msg);
+    } else if (registrar->state == REGISTRAR_CONFIRMING) {
+        on_confirmed(registrar, r);
     } else {
-        assert(x->state == REGISTRAR_REFUSING);
-        enter_idle_after_failure(x);
+        assert(registrar->state == REGISTRAR_REFUSING);
+        enter_idle_after_failure(registrar);
     }
 }
 
 /* --- API objects --- */
 
-static void on_left(struct registrar *x, int r, const struct error *err)
+static void on_left(struct registrar *registrar, int r, const struct error *err)
 {
-    if (r < 0 && !x->is_there) {
-        csi_report_failure(x->owner, x->path, err->msg);
-        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+    if (r < 0 && !registrar->is_there) {
+        csi_report_failure(registrar->owner, registrar->path, err->msg);
+        csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
         return;
     }
-    x->driver[0] = '\0';
-    if (x->is_there && socket_id_is_same(&x->there, &x->served) && x->backoff_ns)
-        csi_retry_later(&x->retry, &x->backoff_ns, BACKOFF_NS,
+    registrar->driver[0] = '\0';
+    if (registrar->is_there && socket_id_is_same(&registrar->there, &registrar->served) &&
+        registrar->backoff_ns)
+        csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS,
                         BACKOFF_NS_MAX); /* the API objects could not be updated */
-    set_state(x, REGISTRAR_IDLE);
+    set_state(registrar, REGISTRAR_IDLE);
 }
 
-void registrar_on_installed(struct registrar *x, int r, const struct error *err)
+void registrar_on_installed(struct registrar *registrar, int r, const struct error *err)
 {
-    if (x->state == REGISTRAR_UNDOING) {
+    if (registrar->state == REGISTRAR_UNDOING) {
         /* The failure is already reported; leftover API objects are the same as before. */
-        x->driver[0] = '\0';
-        begin_refuse(x);
-    } else if (x->state == REGISTRAR_LEAVING) {
-        on_left(x, r, err);
+        registrar->driver[0] = '\0';
+        begin_refuse(registrar);
+    } else if (registrar->state == REGISTRAR_LEAVING) {
+        on_left(registrar, r, err);
     } else if (r < 0) {
-        assert(x->state == REGISTRAR_INSTALLING);
-        fail_registration(x, err->msg);
-    } else if (x->is_notified) { /* the data of a registered driver was refreshed */
-        drop_info(x);
-        set_state(x, REGISTRAR_REGISTERED);
+        assert(registrar->state == REGISTRAR_INSTALLING);
+        fail_registration(registrar, err->msg);
+    } else if (registrar->is_notified) { /* the data of a registered driver was refreshed */
+        drop_info(registrar);
+        set_state(registrar, REGISTRAR_REGISTERED);
     } else {
-        drop_info(x);
-        begin_confirm(x);
+        drop_info(registrar);
+        begin_confirm(registrar);
     }
 }
 
@@ -302,31 +306,31 @@ void registrar_on_installed(struct registrar *x, int r, const struct error *err)
 
 static void on_retry(void *ctx)
 {
-    struct registrar *x = ctx;
+    struct registrar *registrar = ctx;
 
-    loop_defer(&x->owner->pump);
+    loop_defer(&registrar->owner->pump);
 }
 
 struct registrar *registrar_new(struct csi_registration *g, const char *path)
 {
     size_t len = strlen(path) + 1;
-    struct registrar *x = calloc(1, sizeof *x + len);
+    struct registrar *registrar = calloc(1, sizeof *registrar + len);
 
-    if (!x)
+    if (!registrar)
         return NULL;
-    x->owner = g;
-    memcpy(x->path, path, len);
-    timer_init(&x->retry, g->o.loop, on_retry, x);
-    return x;
+    registrar->owner = g;
+    memcpy(registrar->path, path, len);
+    timer_init(&registrar->retry, g->o.loop, on_retry, registrar);
+    return registrar;
 }
 
-struct registrar *registrar_free(struct registrar *x)
+struct registrar *registrar_free(struct registrar *registrar)
 {
-    if (!x)
+    if (!registrar)
         return NULL;
-    rpc_call_cancel(&x->call);
-    timer_disarm(&x->retry);
-    drop_info(x);
-    free(x);
+    rpc_call_cancel(&registrar->call);
+    timer_disarm(&registrar->retry);
+    drop_info(registrar);
+    free(registrar);
     return NULL;
 }

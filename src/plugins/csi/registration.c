@@ -20,12 +20,12 @@
 static void on_installed(void *ctx, int r, const struct error *err)
 {
     struct csi_registration *g = ctx;
-    struct registrar *x = g->installing;
+    struct registrar *registrar = g->installing;
 
     g->installing = NULL;
     loop_defer(&g->pump);
-    if (x) {
-        registrar_on_installed(x, r, err);
+    if (registrar) {
+        registrar_on_installed(registrar, r, err);
     } else if (r < 0) {
         csi_report_failure(g, "CSINode is not yet initialized", err->msg);
         csi_retry_later(&g->ready_retry, &g->ready_backoff_ns, READY_BACKOFF_NS, READY_BACKOFF_NS_MAX);
@@ -53,7 +53,7 @@ static struct kvs topology_of(const Csi__V1__NodeGetInfoResponse *info, struct k
     return (struct kvs){ pairs, count };
 }
 
-static void install_for(struct csi_registration *g, struct registrar *x)
+static void install_for(struct csi_registration *g, struct registrar *registrar)
 {
     struct kv pairs[TOPOLOGY_MAX];
     struct csi_install_options o = {
@@ -64,24 +64,25 @@ static void install_for(struct csi_registration *g, struct registrar *x)
         .ctx = g,
     };
 
-    if (x) {
-        o.what = x->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
-        o.driver = x->driver;
+    if (registrar) {
+        o.what = registrar->state == REGISTRAR_INSTALLING ? CSI_INSTALL_DRIVER : CSI_UNINSTALL_DRIVER;
+        o.driver = registrar->driver;
     }
     if (o.what == CSI_INSTALL_DRIVER) {
-        o.node_id = x->info->node_id;
-        o.topology = topology_of(x->info, pairs);
-        o.volumes_max = x->info->max_volumes_per_node;
+        o.node_id = registrar->info->node_id;
+        o.topology = topology_of(registrar->info, pairs);
+        o.volumes_max = registrar->info->max_volumes_per_node;
     }
-    g->installing = x;
+    g->installing = registrar;
     csi_install_start(&g->install, &o);
 }
 
 /* True if it waits for a change of the API objects. */
-static bool wants_install(const struct registrar *x)
+static bool wants_install(const struct registrar *registrar)
 {
-    return x->state == REGISTRAR_INSTALLING ||
-           ((x->state == REGISTRAR_UNDOING || x->state == REGISTRAR_LEAVING) && !timer_is_armed(&x->retry));
+    return registrar->state == REGISTRAR_INSTALLING ||
+           ((registrar->state == REGISTRAR_UNDOING || registrar->state == REGISTRAR_LEAVING) &&
+            !timer_is_armed(&registrar->retry));
 }
 
 static void start_next_install(struct csi_registration *g)
@@ -94,14 +95,14 @@ static void start_next_install(struct csi_registration *g)
         return;
     }
     for (size_t i = 0; i < g->all.count && !csi_install_is_active(&g->install); i++) {
-        struct registrar *x = g->all.items[i];
-        if (!wants_install(x))
+        struct registrar *registrar = g->all.items[i];
+        if (!wants_install(registrar))
             continue;
         /* another socket has the driver now */
-        if (x->state != REGISTRAR_INSTALLING && registrar_has_other(x))
-            registrar_on_installed(x, 0, NULL);
+        if (registrar->state != REGISTRAR_INSTALLING && registrar_has_other(registrar))
+            registrar_on_installed(registrar, 0, NULL);
         else
-            install_for(g, x);
+            install_for(g, registrar);
     }
 }
 
@@ -120,20 +121,21 @@ static void update_sockets(struct csi_registration *g, const struct host_sockets
     for (size_t i = 0; i < g->all.count; i++)
         g->all.items[i]->is_there = false;
     for (uint32_t i = 0; i < sockets->count; i++) {
-        struct registrar *x = find_registrar(g, sockets->items[i].path);
-        if (!x) {
-            x = registrar_new(g, sockets->items[i].path);
-            if (x && vec_push(&g->all, x) < 0)
-                x = registrar_free(x);
+        struct registrar *registrar = find_registrar(g, sockets->items[i].path);
+        if (!registrar) {
+            registrar = registrar_new(g, sockets->items[i].path);
+            if (registrar && vec_push(&g->all, registrar) < 0)
+                registrar = registrar_free(registrar);
         }
-        if (!x)
+        if (!registrar)
             continue; /* no memory: the next scan finds it again */
-        if (!socket_id_is_same(&x->there, &sockets->items[i].id)) { /* another socket: without delay */
-            timer_disarm(&x->retry);
-            x->backoff_ns = 0;
+        if (!socket_id_is_same(&registrar->there,
+                               &sockets->items[i].id)) { /* another socket: without delay */
+            timer_disarm(&registrar->retry);
+            registrar->backoff_ns = 0;
         }
-        x->is_there = true;
-        x->there = sockets->items[i].id;
+        registrar->is_there = true;
+        registrar->there = sockets->items[i].id;
     }
 }
 
@@ -153,15 +155,17 @@ static void on_sockets(void *ctx)
 }
 
 /* Continues a registrar that waits for nothing else. False: it can be freed. */
-static bool registrar_step(struct registrar *x)
+static bool registrar_step(struct registrar *registrar)
 {
-    if (x->state == REGISTRAR_IDLE && !x->is_there)
+    if (registrar->state == REGISTRAR_IDLE && !registrar->is_there)
         return false;
-    if (x->state == REGISTRAR_IDLE && x->owner->is_ready && !timer_is_armed(&x->retry))
-        registrar_ask(x);
-    else if (x->state == REGISTRAR_REGISTERED &&
-             (!x->is_there || x->must_restart || !socket_id_is_same(&x->there, &x->served)))
-        registrar_leave(x);
+    if (registrar->state == REGISTRAR_IDLE && registrar->owner->is_ready &&
+        !timer_is_armed(&registrar->retry))
+        registrar_ask(registrar);
+    else if (registrar->state == REGISTRAR_REGISTERED &&
+             (!registrar->is_there || registrar->must_restart ||
+              !socket_id_is_same(&registrar->there, &registrar->served)))
+        registrar_leave(registrar);
     return true;
 }
 
@@ -187,9 +191,10 @@ bool csi_registration_is_ready(const struct csi_registration *g)
 void csi_registration_refresh(struct csi_registration *g, const char *driver)
 {
     for (size_t i = 0; i < g->all.count; i++) {
-        struct registrar *x = g->all.items[i];
-        if (x->state == REGISTRAR_REGISTERED && !x->must_restart && strcmp(x->driver, driver) == 0)
-            registrar_describe(x);
+        struct registrar *registrar = g->all.items[i];
+        if (registrar->state == REGISTRAR_REGISTERED && !registrar->must_restart &&
+            strcmp(registrar->driver, driver) == 0)
+            registrar_describe(registrar);
     }
 }
 

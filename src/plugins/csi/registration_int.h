@@ -61,19 +61,19 @@ struct csi_registration {
 /* Idle. Paths are copied. NULL without memory. */
 struct registrar *registrar_new(struct csi_registration *g, const char *path);
 /* Accepts NULL. */
-struct registrar *registrar_free(struct registrar *x);
+struct registrar *registrar_free(struct registrar *registrar);
 
 /* True if another socket has the same driver: then the API objects keep it when this one leaves. */
-bool registrar_has_other(const struct registrar *x);
+bool registrar_has_other(const struct registrar *registrar);
 
 /* From idle; from registered, if the socket is gone or replaced; from registered, to refresh the driver's
  * data. */
-void registrar_ask(struct registrar *x);
-void registrar_leave(struct registrar *x);
-void registrar_describe(struct registrar *x);
+void registrar_ask(struct registrar *registrar);
+void registrar_leave(struct registrar *registrar);
+void registrar_describe(struct registrar *registrar);
 
 /* The API objects match its state, or err has the reason why not. */
-void registrar_on_installed(struct registrar *x, int r, const struct error *err);
+void registrar_on_installed(struct registrar *registrar, int r, const struct error *err);
 
 /* --- Common --- */
 
