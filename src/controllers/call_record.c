@@ -47,8 +47,8 @@ struct call_record {
     struct api_write write;
     struct timer retry;
     struct deferred flush;
-    struct map entries; /* by uid */
-    size_t bytes;       /* of keys and values, with ENTRY_BYTES each */
+    struct map entries;     /* by uid */
+    size_t bytes;           /* of keys and values, with ENTRY_BYTES each */
     struct object *current; /* the ConfigMap as last read; NULL: it does not exist, as far as known */
     unsigned failures;
     bool is_loaded;
@@ -180,7 +180,8 @@ static void write_entry(struct buf *out, const struct entry *e)
 }
 
 /* The dirty entries; of the ConfigMap itself only its data is ours. */
-static enum api_decision decide_patch(void *ctx, const struct object *now, struct buf *body, struct error *err)
+static enum api_decision decide_patch(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
 {
     struct call_record *r = ctx;
     struct merge_patch p;
@@ -300,10 +301,9 @@ static void record_flush(void *ctx)
         w.is_any_version = true;
     } else {
         write_whole(r, &body);
-        w.request = (struct client_request){ .verb = CLIENT_CREATE,
-                                             .kind = kind_info(KIND_CONFIG_MAP),
-                                             .ns = r->o.ns,
-                                             .name = r->name };
+        w.request = (struct client_request){
+            .verb = CLIENT_CREATE, .kind = kind_info(KIND_CONFIG_MAP), .ns = r->o.ns, .name = r->name
+        };
         w.body = buf_str(&body);
         w.failed = body.failed;
     }
@@ -322,8 +322,8 @@ int call_record_put(struct call_record *r, const char *uid, struct str value, st
     assert(!e || !e->waiting); /* one operation per claim */
     if (value.len > CALL_RECORD_VALUE_BYTES_MAX ||
         r->bytes + strlen(uid) + value.len + ENTRY_BYTES > CALL_RECORD_BYTES_MAX)
-        return error_set(err, ERR_TOO_LARGE, "record of calls '%s/%s' is full: %zu bytes of %zu in use", r->o.ns,
-                         r->name, r->bytes, CALL_RECORD_BYTES_MAX);
+        return error_set(err, ERR_TOO_LARGE, "record of calls '%s/%s' is full: %zu bytes of %zu in use",
+                         r->o.ns, r->name, r->bytes, CALL_RECORD_BYTES_MAX);
     copy = strndup(value.s, value.len);
     if (copy && !e)
         e = entry_new(r, uid);

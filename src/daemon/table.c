@@ -13,6 +13,7 @@
 #include "controllers/expand/expand.h"
 #include "controllers/local/local.h"
 #include "controllers/protect/protect.h"
+#include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
@@ -125,6 +126,7 @@ static int read_provisioners(const struct json *d, json_ref section, struct daem
 /* --- Directories of NFS exports: one provisioner for each --- */
 
 struct nfs {
+    struct blocking_provisioner exports[PROVISIONERS_NFS_MAX];
     struct provisioner *provisioners[PROVISIONERS_NFS_MAX];
     const char *names[PROVISIONERS_NFS_MAX + 1];
 };
@@ -143,14 +145,18 @@ static int new_nfs(const struct component_env *env, void **ret, struct error *er
     *ret = n;
     for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
         struct provisioner_options o = { .part = env->part,
-                                         .pool = env->pool,
-                                         .type = &nfs_subdir_type,
-                                         .ctx = &s->nfs[i].export,
-                                         .name = s->nfs[i].name,
-                                         .reclaim = { env->dirs, env->reclaim_node } };
+                                         .type = &blocking_provisioner_type,
+                                         .ctx = &n->exports[i],
+                                         .name = s->nfs[i].name };
 
         n->names[i] = o.name;
-        r = provisioner_new(&o, &n->provisioners[i], err);
+        n->exports[i] = (struct blocking_provisioner){ .type = &nfs_subdir_type,
+                                                       .ctx = &s->nfs[i].export,
+                                                       .pool = env->pool,
+                                                       .reclaim = { env->dirs, env->reclaim_node } };
+        r = blocking_provisioner_caches(&n->exports[i], env->part.informers, err);
+        if (r == 0)
+            r = provisioner_new(&o, &n->provisioners[i], err);
     }
     return r;
 }

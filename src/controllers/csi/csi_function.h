@@ -16,14 +16,14 @@ struct why_report;
 
 /* Options of a driver: section csi.drivers.NAME of the settings. Zero: the default. */
 struct csi_driver_settings {
-    uint64_t timeout_ns;            /* of CreateVolume, DeleteVolume, ControllerExpandVolume: 10 s */
-    uint64_t attach_timeout_ns;     /* 15 s */
+    uint64_t timeout_ns;             /* of CreateVolume, DeleteVolume, ControllerExpandVolume: 10 s */
+    uint64_t attach_timeout_ns;      /* 15 s */
     uint64_t retry_ns, retry_ns_max; /* 1 s, 5 min */
-    uint64_t capacity_poll_ns;      /* 1 min */
-    uint64_t health_poll_ns;        /* 1 min */
-    const char *default_fs_type;    /* "" for none */
-    const char *capacity_namespace; /* of CSIStorageCapacity objects; "kube-system" */
-    const char *name_prefix;        /* "pvc" */
+    uint64_t capacity_poll_ns;       /* 1 min */
+    uint64_t health_poll_ns;         /* 1 min */
+    const char *default_fs_type;     /* "" for none */
+    const char *capacity_namespace;  /* of CSIStorageCapacity objects; "kube-system" */
+    const char *name_prefix;         /* "pvc" */
     bool has_strict_topology;
     bool has_no_immediate_topology;
     bool has_extra_metadata; /* of CreateVolume */

@@ -27,9 +27,11 @@ static const struct secret_keys use_keys[] = {
                               "csiProvisionerSecretNamespace" },
     [CSI_FOR_CONTROLLER_PUBLISH] = { "ControllerPublish", PREFIX "controller-publish-secret-name",
                                      PREFIX "controller-publish-secret-namespace",
-                                     "csiControllerPublishSecretName", "csiControllerPublishSecretNamespace" },
-    [CSI_FOR_NODE_STAGE] = { "NodeStage", PREFIX "node-stage-secret-name", PREFIX "node-stage-secret-namespace",
-                             "csiNodeStageSecretName", "csiNodeStageSecretNamespace" },
+                                     "csiControllerPublishSecretName",
+                                     "csiControllerPublishSecretNamespace" },
+    [CSI_FOR_NODE_STAGE] = { "NodeStage", PREFIX "node-stage-secret-name",
+                             PREFIX "node-stage-secret-namespace", "csiNodeStageSecretName",
+                             "csiNodeStageSecretNamespace" },
     [CSI_FOR_NODE_PUBLISH] = { "NodePublish", PREFIX "node-publish-secret-name",
                                PREFIX "node-publish-secret-namespace", "csiNodePublishSecretName",
                                "csiNodePublishSecretNamespace" },
@@ -68,7 +70,8 @@ static bool is_known_key(const char *key)
 struct template_values {
     const struct claim *claim; /* NULL: only the volume is known */
     const char *volume_name;
-    bool is_namespace; /* names and annotations of claims are under their users' control: not for namespaces */
+    bool
+        is_namespace; /* names and annotations of claims are under their users' control: not for namespaces */
 };
 
 /* NULL: no such token. */
@@ -139,8 +142,8 @@ static int resolve_name(struct arena *a, const char *template, const struct temp
     if (!name_is_valid(rule, buf_str(&text)))
         return strcmp(template, buf_cstr(&text)) == 0
                    ? error_set(err, ERR_INVALID, "\"%s\" is not a valid %s", template, what)
-                   : error_set(err, ERR_INVALID, "\"%s\" resolved to \"%s\" which is not a valid %s", template,
-                               buf_cstr(&text), what);
+                   : error_set(err, ERR_INVALID, "\"%s\" resolved to \"%s\" which is not a valid %s",
+                               template, buf_cstr(&text), what);
     *ret = arena_dup(a, buf_str(&text));
     return arena_check(a, err);
 }
@@ -160,10 +163,12 @@ static int find_templates(const struct storage_class *k, const struct secret_key
 
     if (names != namespaces)
         return error_set(err, ERR_INVALID,
-                         "either name and namespace for %s secrets specified, Both must be specified", keys->what);
+                         "either name and namespace for %s secrets specified, Both must be specified",
+                         keys->what);
     if (names > 1)
-        return error_set(err, ERR_INVALID, "%s secrets specified in parameters with both \"csi\" and \"%s\" keys",
-                         keys->what, PREFIX);
+        return error_set(err, ERR_INVALID,
+                         "%s secrets specified in parameters with both \"csi\" and \"%s\" keys", keys->what,
+                         PREFIX);
     *ret = (struct secret_templates){ name ? name : old_name, ns ? ns : old_ns };
     return 0;
 }
@@ -213,7 +218,8 @@ int csi_fs_type(const struct storage_class *class, const char **ret, struct erro
         }
     }
     if (count > 1)
-        return error_set(err, ERR_INVALID, "fstype specified in parameters with both \"fstype\" and \"%s\" keys",
+        return error_set(err, ERR_INVALID,
+                         "fstype specified in parameters with both \"fstype\" and \"%s\" keys",
                          PREFIX "fstype");
     *ret = found;
     return 0;
@@ -222,7 +228,7 @@ int csi_fs_type(const struct storage_class *class, const char **ret, struct erro
 int csi_driver_parameters(struct arena *a, const struct storage_class *class,
                           const struct csi_extra_metadata *extra, struct kvs *ret, struct error *err)
 {
-    struct kv *items = arena_array(a, (size_t)class->parameters.count + 3, sizeof *items);
+    struct kv *items = arena_array(a, (size_t) class->parameters.count + 3, sizeof *items);
     uint32_t count = 0;
 
     if (!items)
@@ -233,10 +239,11 @@ int csi_driver_parameters(struct arena *a, const struct storage_class *class,
         if (strncmp(key, PREFIX, strlen(PREFIX)) != 0)
             items[count++] = class->parameters.items[i];
         else if (!is_known_key(key))
-            return error_set(err, ERR_INVALID,
-                             "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"%s\" "
-                             "with reserved namespace %s",
-                             key, PREFIX);
+            return error_set(
+                err, ERR_INVALID,
+                "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"%s\" "
+                "with reserved namespace %s",
+                key, PREFIX);
     }
     if (extra) {
         items[count++] = (struct kv){ PREFIX "pvc/name", extra->claim->obj.name };

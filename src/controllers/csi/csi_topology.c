@@ -90,7 +90,8 @@ static const struct csi_node *csi_node_view(const struct object *o)
 }
 
 /* The values of these labels of a node; false if one is missing. */
-static bool term_of_node(struct arena *a, const struct object *node, const struct texts *keys, struct kvs *ret)
+static bool term_of_node(struct arena *a, const struct object *node, const struct texts *keys,
+                         struct kvs *ret)
 {
     struct kv *items = arena_array(a, keys->count, sizeof *items);
 
@@ -204,13 +205,15 @@ static int selected_term(struct arena *a, const struct csi_topology_request *q, 
     const struct csi_node_driver *d;
 
     if (!o)
-        return error_set(err, ERR_NOT_FOUND, "error getting CSINode for selected node \"%s\": csinode \"%s\" not found",
-                         name, name);
+        return error_set(err, ERR_NOT_FOUND,
+                         "error getting CSINode for selected node \"%s\": csinode \"%s\" not found", name,
+                         name);
     d = csi_node_driver(csi_node_view(o), q->driver);
     if (!d || d->topology_keys.count == 0)
         return error_set(err, ERR_UNAVAILABLE, "no topology key found for node %s", name);
     if (!term_of_node(a, &q->node->obj, &d->topology_keys, ret))
-        return error_set(err, ERR_UNAVAILABLE, "topology labels from selected node \"%s\" are incomplete", name);
+        return error_set(err, ERR_UNAVAILABLE, "topology labels from selected node \"%s\" are incomplete",
+                         name);
     *ret_keys = d->topology_keys;
     return 0;
 }

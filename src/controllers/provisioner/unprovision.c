@@ -2,70 +2,21 @@
  * object. */
 #include "controllers/provisioner/provisioner_int.h"
 
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/die.h"
 #include "base/log.h"
-#include "base/mutant.h"
+#include "plugins/reclaim_guard.h"
 
-struct removal_work {
-    struct job job;
-    const struct provisioner_type *type;
-    const void *ctx;
-    struct object *volume, *class;
-    struct host_guard *guard;
-    struct error refusal; /* why nothing may be removed; ERR_NONE: it may */
-};
-
-static int removal_run(struct job *j, struct error *err)
+void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume,
+                               void (*done)(struct removal_call *c, int r, const struct error *err))
 {
-    struct removal_work *w = CONTAINER_OF(j, struct removal_work, job);
-
-    if (w->refusal.code != ERR_NONE) {
-        *err = w->refusal;
-        return -(int)err->code;
-    }
-    if (MUTANT("provisioner-leaves-directories"))
-        return 0;
-    return w->type->remove(w->ctx, volume_of(w->volume), (const struct storage_class *)(const void *)w->class,
-                           w->guard, &j->stop, err);
-}
-
-static void removal_free(struct job *j)
-{
-    struct removal_work *w = CONTAINER_OF(j, struct removal_work, job);
-
-    (void)object_unref(w->volume);
-    (void)object_unref(w->class);
-    w->guard = host_guard_free(w->guard);
-    free(w);
-}
-
-static const struct job_type removal_type = { "storage removal", removal_run, removal_free };
-
-void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done)
-{
-    struct provisioner *p = op->provisioner;
+    const struct provisioner *p = op->provisioner;
     const char *class = volume_of(volume)->class;
     const struct object *k = class[0] ? informer_get(p->classes, "", class) : NULL;
-    struct removal_work *w = calloc(1, sizeof *w);
 
-    if (!w)
-        die_with_reason(
-            "no memory for an operation of a provisioner: its claim or volume would never be processed "
-            "again");
-    w->job.type = &removal_type;
-    w->type = p->o.type;
-    w->ctx = p->o.ctx;
-    w->volume = object_ref(volume);
-    w->job.about = volume->name;
-    w->class = k ? object_ref(k) : NULL;
-    (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
-                            &w->refusal); /* told by the job */
-    op->job = &w->job;
-    job_begin(&w->job, p->o.pool, done, op);
+    op->removal.done = done;
+    p->o.type->remove(p->o.ctx, volume_of(volume), (const struct storage_class *)(const void *)k,
+                      &op->removal);
 }
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
@@ -92,17 +43,15 @@ static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_
     provisioner_op_end(op);
 }
 
-static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
+static void on_removed(struct removal_call *c, int r, const struct error *err)
 {
-    struct provisioner_op *op = ctx;
+    struct provisioner_op *op = CONTAINER_OF(c, struct provisioner_op, removal);
     struct api_write_options w = { .api = op->provisioner->api,
                                    .request = { .verb = CLIENT_DELETE },
                                    .object = op->about,
                                    .done = on_deleted,
                                    .ctx = op };
 
-    (void)j;
-    op->job = NULL;
     if (r == -PROVISIONER_IGNORED) {
         provisioner_op_end(op);
     } else if (r < 0) {
