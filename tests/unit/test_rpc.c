@@ -451,6 +451,104 @@ TEST(idle_session_is_closed)
     rpc_bench_done(&b);
 }
 
+struct test_watch {
+    struct rpc_watch watch;
+    bool has_ended;
+    char why[128];
+};
+
+static void test_watch_ended(struct rpc_watch *w, const char *why)
+{
+    struct test_watch *t = CONTAINER_OF(w, struct test_watch, watch);
+
+    assert_false(t->has_ended);
+    assert_false(rpc_watch_is_active(w));
+    t->has_ended = true;
+    (void)snprintf(t->why, sizeof t->why, "%s", why);
+}
+
+static void test_watch_start(const struct rpc_bench *b, struct test_watch *t)
+{
+    *t = (struct test_watch){ .watch.ended = test_watch_ended };
+    ASSERT_OK(rpc_watch_start(b->client, in_dir(&b->d, "s"), &t->watch, &err));
+    assert_false(t->has_ended);
+}
+
+TEST(watched_session_stays_open_and_its_end_is_reported)
+{
+    struct manual_clock clock;
+    struct rpc_bench b = { .d = test_dir_new() };
+    struct test_watch w, stopped;
+    struct test_call t;
+
+    manual_clock_init(&clock, NS_PER_S, 0);
+    b.loop = new_loop(&clock.clock);
+    ASSERT_OK(rpc_client_new(b.loop, &b.client, &err));
+    server_start(&b.server, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    test_watch_start(&b, &stopped);
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    loop_advance(b.loop, &clock, 10 * RPC_IDLE_NS);
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    ASSERT_INT(1, b.server.accepted);
+    rpc_watch_stop(&stopped.watch);
+    server_end(&b.server);
+    run_until(b.loop, &w.has_ended);
+    assert_string_equal(w.why, "the connection was closed before an answer was received");
+    assert_false(stopped.has_ended);
+    test_watch_start(&b, &w); /* nobody listens */
+    run_until(b.loop, &w.has_ended);
+    assert_non_null(strstr(w.why, "refused"));
+    rpc_watch_stop(&w.watch);
+    rpc_bench_done(&b);
+}
+
+TEST(watch_ends_when_the_session_takes_no_more_calls)
+{
+    struct rpc_bench b;
+    struct test_watch w;
+    struct server old;
+    struct test_call t;
+
+    rpc_bench_init(&b);
+    server_start(&old, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    test_call_start(&b, &t, old.path, "/t/away", STR_LIT(""), LIMIT_NS);
+    ASSERT_OK(test_call_await(&b, &t));
+    test_call_done(&t);
+    run_until(b.loop, &w.has_ended);
+    test_watch_start(&b, &w);
+    server_start(&b.server, in_dir(&b.d, "s")); /* the old one goes on, and another has its path */
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    run_until(b.loop, &w.has_ended);
+    server_end(&old);
+    rpc_bench_done(&b);
+}
+
+/* Of a session that was opened for it, and before its end is reported. */
+TEST(stopped_watch_is_never_reported)
+{
+    struct rpc_bench b;
+    struct test_watch w, other;
+
+    rpc_bench_init(&b);
+    test_watch_start(&b, &w); /* nobody listens: its end is on its way */
+    test_watch_start(&b, &other);
+    rpc_watch_stop(&w.watch);
+    run_until(b.loop, &other.has_ended);
+    assert_false(w.has_ended);
+    rpc_watch_stop(&w.watch);
+    server_start(&b.server, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    rpc_watch_stop(&w.watch);
+    (void)loop_poll(b.loop);
+    assert_false(w.has_ended);
+    rpc_bench_done(&b);
+}
+
 /* A queue that is full, of a program that accepts nobody: there is no word when there is room. */
 TEST(full_queue_is_waited_for)
 {
