@@ -91,6 +91,7 @@ struct provisioner_options {
     const char *name;        /* of classes' provisioner; borrowed */
     const char *name_prefix; /* of volumes, before the uid of the claim; NULL: "pvc" */
     const char *component;   /* of events; NULL: the name */
+    const char *node_name;   /* serves only claims for which this node is selected; NULL: all */
     /* The ConfigMap that records calls whose end is not known (controllers/call_record.h). NULL: they are
      * remembered until the process ends. */
     const char *record_ns;

@@ -11,7 +11,7 @@
 #include "controllers/csi/csi_peer.h"
 #include "machinery/component_deps.h"
 
-struct call_record;
+struct provisioner_loop;
 struct why_report;
 
 /* Options of a driver: section csi.drivers.NAME of the settings. Zero: the default. */
@@ -40,9 +40,10 @@ struct csi_function_options {
     struct component_deps part; /* the informers have all kinds that functions read, and are synced */
     struct csi_peer *peer;
     const struct csi_driver_settings *settings;
-    struct call_record *record;
-    const char *node_name; /* of a node deployment: this node; NULL: the whole cluster */
-    const char *identity;  /* of this process, for csiProvisionerIdentity */
+    const struct provisioner_loop *loop; /* of the provisioner (controllers/provisioner) */
+    const char *record_ns;               /* namespace of the records of calls, and of leases */
+    const char *node_name;               /* of a node deployment: this node; NULL: the whole cluster */
+    const char *identity;                /* of this process, for csiProvisionerIdentity */
 };
 
 struct csi_function_type {

@@ -159,7 +159,7 @@ static int find_templates(const struct storage_class *k, const struct secret_key
 {
     const char *name = get_parameter(k, keys->name), *ns = get_parameter(k, keys->ns);
     const char *old_name = get_parameter(k, keys->old_name), *old_ns = get_parameter(k, keys->old_ns);
-    unsigned names = (name != NULL) + (old_name != NULL), namespaces = (ns != NULL) + (old_ns != NULL);
+    int names = (name != NULL) + (old_name != NULL), namespaces = (ns != NULL) + (old_ns != NULL);
 
     if (names != namespaces)
         return error_set(err, ERR_INVALID,

@@ -547,6 +547,8 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     by = by ? by : object_annotation(&c->obj, ANN_PROVISIONER_BETA);
     if (c->volume_name[0] != '\0' || !by || strcmp(by, p->o.name) != 0)
         return false;
+    if (p->o.node_name && (!node || strcmp(node, p->o.node_name) != 0))
+        return false;
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 

@@ -120,7 +120,7 @@ static void on_volume(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
 
-    if (provisioner_may_delete(p, volume_of(o)))
+    if (provisioner_concerns(p, volume_of(o)))
         enqueue_object(p->volumes, o);
 }
 
@@ -180,6 +180,7 @@ static int open_queue(struct provisioner *p, const char *name,
                                                .bucket_burst = p->o.limits.burst },
                                     .sync = sync,
                                     .is_ready = is_record_loaded,
+                                    .api = p->api,
                                     .ctx = p,
                                     .in_flight_max = p->o.limits.in_flight_max };
 

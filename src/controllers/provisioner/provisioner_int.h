@@ -73,6 +73,8 @@ void in_progress_free(struct in_progress *i);
 /* unprovision.c */
 enum sync_result provisioner_sync_volume(void *ctx, struct str key);
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
+/* There is something to do: its storage, or its finalizer. */
+bool provisioner_concerns(const struct provisioner *p, const struct volume *v);
 /* Removes the storage of the volume, which may not have been saved. */
 void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume,
                                void (*done)(struct removal_call *c, int r, const struct error *err));
