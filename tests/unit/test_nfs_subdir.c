@@ -340,7 +340,7 @@ TEST(nfs_subdir_stays_in_its_export_while_links_come_and_go)
 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {
-    return blocking_open(o, &nfs_subdir_type, &export, ret, e);
+    return blocking_open(o, &nfs_subdir_type, &export, /* record= */ NULL, ret, e);
 }
 
 static void start(void *part)

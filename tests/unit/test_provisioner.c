@@ -47,7 +47,7 @@ static const struct blocking_type fake_type = { fake_provision, fake_remove };
 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {
-    return blocking_open(o, &fake_type, NULL, ret, e);
+    return blocking_open(o, &fake_type, NULL, /* record= */ NULL, ret, e);
 }
 
 static void start(void *part)

@@ -16,14 +16,17 @@ static inline void pool_open(const struct component_deps *o)
     ASSERT_OK(pool_new(o->loop, 2, 64, &the_pool, &err));
 }
 
-/* A provisioner whose blocking functions run on that pool. */
+/* A provisioner whose blocking functions run on that pool. record: the ConfigMap of its calls; NULL: none. */
 static inline int blocking_open(const struct component_deps *o, const struct blocking_type *type,
-                                const void *ctx, void **ret, struct error *e)
+                                const void *ctx, const char *record, void **ret, struct error *e)
 {
     static struct blocking_provisioner blocking;
-    struct provisioner_options p = {
-        .part = *o, .type = &blocking_provisioner_type, .ctx = &blocking, .name = "test.io/p"
-    };
+    struct provisioner_options p = { .part = *o,
+                                     .type = &blocking_provisioner_type,
+                                     .ctx = &blocking,
+                                     .name = "test.io/p",
+                                     .record_ns = "default",
+                                     .record_name = record };
     struct provisioner *made = NULL;
     int r;
 
