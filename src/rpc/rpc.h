@@ -93,6 +93,7 @@ struct rpc_result {
     int r; /* 0 or -ERR_* of code */
     enum rpc_code code;
     bool is_own;             /* of a failure: the code is this client's, the peer has sent none */
+    bool is_unsent;          /* of an own failure: the peer has not received the request */
     struct str message;      /* the answer of a call without on_message; else empty */
     const char *words;       /* the peer's status message, complete; err has what fits */
     const struct error *err; /* as of r */

@@ -177,6 +177,7 @@ struct rpc_result rpc_call_result(const struct rpc_call *c, struct error *err)
     if (code != RPC_OK)
         result.r = rpc_failure(code, wrong ? wrong : result.words, err);
     result.is_own = wrong || c->has_own_status;
+    result.is_unsent = result.is_own && c->sent < c->out.len;
     result.code = code < RPC_CODE_COUNT ? (enum rpc_code)code : RPC_UNKNOWN;
     return result;
 }

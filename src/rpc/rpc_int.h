@@ -1,6 +1,6 @@
 /* Shared by the files of the client. h2.c is a session's HTTP/2, which handles bytes but no socket; session.c
- * is its socket; rpc_client.c finds sessions for calls and reports results; session_watch.c reports the ends of
- * sessions; wait.c is for workers.
+ * is its socket; rpc_client.c finds sessions for calls and reports results; session_watch.c reports the ends
+ * of sessions; wait.c is for workers.
  *
  * A call is in at most one of three places: in the list of its session, with a stream; in the list of calls
  * with an event to report; or both, while its answer streams. Callbacks of owners run from

@@ -431,7 +431,7 @@ void machine_rpc_cancel(struct sys *k, struct rpc_call *call)
         call_leave(c);
 }
 
-int machine_rpc_watch(struct sys *k, struct rpc_client *x, const char *socket, struct rpc_watch *w,
+int machine_rpc_watch(struct sys *k, struct rpc_client *client, const char *socket, struct rpc_watch *w,
                       struct error *err)
 {
     struct machine *m = machine_of(k);
@@ -456,7 +456,7 @@ int machine_rpc_watch(struct sys *k, struct rpc_client *x, const char *socket, s
     else if (rng_below(&m->rng, 100) < 10 && sim_has_fault(m->sim, &m->rng, FAULT_HOST, 100))
         c->end_ns = m->sim->now_ns + rng_below(&m->rng, 200 * NS_PER_S);
     TAILQ_INSERT_TAIL(&m->calls, c, link);
-    w->client = x;
+    w->client = client;
     return 0;
 }
 

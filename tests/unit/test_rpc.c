@@ -120,6 +120,7 @@ TEST(failure_carries_its_code_and_its_words)
         ASSERT_ERR(rows[i].expected, ask(&b, &t, "/t/status", rows[i].message));
         ASSERT_INT(rows[i].code, t.code);
         ASSERT_STR(rows[i].words, err.msg);
+        assert_false(t.is_own);
         test_call_done(&t);
     }
     memset(text, 'w', sizeof text - 1);
@@ -375,6 +376,7 @@ TEST(connection_that_ends_leaves_it_open_what_happened)
     test_call_done(&t);
     ASSERT_ERR(ERR_UNCERTAIN, test_call_await(&b, &held)); /* it was on the same connection */
     ASSERT_INT(RPC_UNAVAILABLE, held.code);
+    assert_true(held.is_own && !held.is_unsent);
     test_call_done(&held);
     ASSERT_INT(2, b.server.requests); /* neither was made again */
     ASSERT_OK(ask(&b, &t, "/t/echo", ""));
@@ -394,6 +396,7 @@ TEST(peer_that_is_started_again_is_found)
         server_end(&b.server);
         ASSERT_ERR(ERR_UNCERTAIN, ask(&b, &t, "/t/echo", "x")); /* the socket is there, nobody listens */
         assert_non_null(strstr(err.msg, "rpc error: code = Unavailable desc = cannot connect to '"));
+        assert_true(t.is_own && t.is_unsent);
         test_call_done(&t);
         server_start(&b.server, in_dir(&b.d, "s"));
     }

@@ -7,9 +7,10 @@
  * whenever the connection was lost: a restarted driver may be another version. Nothing is sent to a driver
  * that is not ready: such a call ends as CSI_NOT_SENT.
  *
- * Calls share one HTTP/2 session per driver (rpc/rpc.h). Each kind of call has a limit of calls in flight;
- * further ones wait in order. An answer larger than CSI_ANSWER_BYTES_MAX is refused as ResourceExhausted.
- * The loop never blocks, and no call has a thread. */
+ * Calls share one HTTP/2 session per driver (rpc/rpc.h), which is watched: the end of a driver is noticed at
+ * once, and a driver at rest costs no wake-up. Each method has a limit of calls in flight; further ones wait
+ * in order. The code of an answer larger than CSI_ANSWER_BYTES_MAX is ResourceExhausted, and its outcome
+ * CSI_IN_PROGRESS, since the driver did something. The loop never blocks, and no call has a thread. */
 #ifndef BERTH_CONTROLLERS_CSI_CSI_PEER_H
 #define BERTH_CONTROLLERS_CSI_CSI_PEER_H
 
@@ -21,6 +22,9 @@
 #include "rpc/rpc.h"
 
 #define CSI_ANSWER_BYTES_MAX ((size_t)4 << 20)
+#define CSI_CREATES_MAX 100
+#define CSI_OTHERS_MAX 10
+#define CSI_REFUSAL_BYTES 256
 
 struct csi_peer;
 
@@ -59,7 +63,7 @@ enum csi_ability {
 /* How a call ended, for the decisions of its owner; csi_error_class() has the table of codes. */
 enum csi_outcome {
     CSI_DONE,
-    CSI_NOT_SENT,    /* the driver is not ready, or the request could not be built: nothing has changed */
+    CSI_NOT_SENT,    /* the driver is not ready or cannot be reached: nothing has changed */
     CSI_IN_PROGRESS, /* Canceled, DeadlineExceeded, Unavailable, Aborted, no status: may take effect later */
     CSI_EXHAUSTED,   /* ResourceExhausted: final or not depends on the operation */
     CSI_INFEASIBLE,  /* final, and the same request will fail again */
@@ -85,10 +89,11 @@ enum csi_controller_method {
     CSI_CONTROLLER_METHOD_COUNT,
 };
 
-/* The class of a status code for a method. Pure. */
+/* The class of a status code that a driver answered to a method. Pure. rpc_code_name() has the names of
+ * codes, for conditions and metrics. */
 enum csi_outcome csi_error_class(enum csi_controller_method m, enum rpc_code code);
-/* "InvalidArgument": as gRPC writes it, for conditions and metrics. */
-const char *csi_code_name(enum rpc_code code);
+/* "CreateVolume". */
+const char *csi_method_name(enum csi_controller_method m);
 
 struct csi_peer_options {
     struct loop *loop;
@@ -96,9 +101,8 @@ struct csi_peer_options {
     struct metrics *metrics; /* NULL: not counted */
     const char *name;        /* of the driver, which must report it; NULL: as the driver reports */
     const char *socket;      /* NULL: absent */
-    uint64_t seed;
-    unsigned creates_max; /* calls in flight; 0: 100 */
-    unsigned others_max;  /* of each other kind; 0: 10 */
+    unsigned creates_max;    /* calls in flight; 0: CSI_CREATES_MAX */
+    unsigned others_max;     /* of each other method; 0: CSI_OTHERS_MAX */
     /* State or capabilities have changed. On the loop, never from within a function of the peer. */
     void (*on_change)(void *ctx, struct csi_peer *p);
     void *ctx;
@@ -109,7 +113,8 @@ int csi_peer_new(const struct csi_peer_options *o, struct csi_peer **ret, struct
 struct csi_peer *csi_peer_free(struct csi_peer *p);
 DEFINE_CLEANUP(struct csi_peer, csi_peer_free)
 
-/* Another socket; NULL: none. Calls in flight end as CSI_IN_PROGRESS. */
+/* Another socket; NULL: none. The driver is not ready until it was probed. Calls in flight continue where
+ * they were sent. For the same socket: a driver that is not ready is probed at once. */
 int csi_peer_set_socket(struct csi_peer *p, const char *socket, struct error *err);
 
 enum csi_peer_state csi_peer_state(const struct csi_peer *p);
@@ -118,18 +123,20 @@ const char *csi_peer_name(const struct csi_peer *p);
 const char *csi_peer_socket(const struct csi_peer *p);
 /* False while the driver is not ready. */
 bool csi_peer_can(const struct csi_peer *p, enum csi_ability a);
-/* Why the driver is not ready, or the last failed call; "": nothing failed. */
+/* Why the driver is not ready, or the last failed call with its method; "": nothing failed. */
 const char *csi_peer_last_error(const struct csi_peer *p);
 /* Loop time of the last change of state. */
 uint64_t csi_peer_since_ns(const struct csi_peer *p);
 unsigned csi_peer_calls_in_flight(const struct csi_peer *p);
+/* NULL if its calls are consistent, else what is wrong. For the simulator. */
+const char *csi_peer_check(const struct csi_peer *p);
 
 struct csi_answer {
     enum csi_outcome outcome;
     enum rpc_code code;
     const ProtobufCMessage *message; /* of the method's type; NULL unless CSI_DONE */
     const struct error *err;         /* unless CSI_DONE: `rpc error: code = NAME desc = …` */
-    const char *words;               /* the driver's own message, complete */
+    const char *words;               /* the driver's own message, complete; "" if it sent none */
 };
 
 /* Embedded by its owner, zeroed before its first use; must not move while it is active. */
@@ -141,14 +148,13 @@ struct csi_controller_call {
     /* Private to csi_peer.c. */
     struct csi_peer *peer; /* NULL: idle */
     enum csi_controller_method method;
-    TAILQ_ENTRY(csi_controller_call) link; /* waiting for its turn, or in flight */
-    struct buf message;
+    enum csi_call_place { CSI_CALL_REFUSED, CSI_CALL_WAITING, CSI_CALL_IN_FLIGHT } place;
+    TAILQ_ENTRY(csi_controller_call) link; /* in the list of its place */
+    struct buf message;                    /* until it is sent */
     uint64_t limit_ns;
     uint64_t began_ns;
     struct rpc_call rpc;
-    struct deferred refused; /* reports in a later step that nothing was sent */
-    struct error failure;
-    bool is_in_flight;
+    char refusal[CSI_REFUSAL_BYTES]; /* why nothing was sent */
 };
 
 /* The request is packed at once. limit_ns counts from when it is sent. */
