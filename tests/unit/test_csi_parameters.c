@@ -262,7 +262,7 @@ static const struct topology_row topology_rows[] = {
     { "allowed", ALLOWED_AB, "n2", NULL, false, false, "zone=a|zone=b", "zone=b|zone=a", ERR_NONE, NULL },
     { "strict and allowed", ALLOWED_AB, "n1", NULL, true, false, "zone=a", "zone=a", ERR_NONE, NULL },
     { "strict and not allowed", ALLOWED_AB, "n3", NULL, true, false, NULL, NULL, ERR_UNAVAILABLE,
-      "selected node '\"n3\"' topology '[{zone c}]' is not in allowed topologies: [[{zone b}] [{zone a}]]" },
+      "selected node '\"n3\"' topology '[{zone c}]' is not in allowed topologies: [[{zone a}] [{zone b}]]" },
     { "not allowed", ALLOWED_AB, "n3", NULL, false, false, NULL, NULL, ERR_UNAVAILABLE,
       "topology [{zone c}] from selected node \"n3\" is not in requisite: [[{zone a}] [{zone b}]]" },
     { "no CSINode", "", "bare", NULL, false, false, NULL, NULL, ERR_NOT_FOUND,

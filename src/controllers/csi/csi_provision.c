@@ -188,11 +188,12 @@ static void on_deleted_again(struct csi_controller_call *c, const struct csi_ans
 static void on_deletion_secret(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
-    Csi__V1__DeleteVolumeRequest m = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    Csi__V1__DeleteVolumeRequest m;
     struct csi_secrets secrets = { 0 };
     struct csi_create *w = ctx;
     struct error ignored; /* without the secret the driver may refuse: then it is tried again */
 
+    csi__v1__delete_volume_request__init(&m);
     if (outcome == API_DONE)
         (void)csi_secret_messages(&a, secret_of(answer->object), &secrets, &ignored);
     m.volume_id = w->volume_id;

@@ -113,10 +113,11 @@ static void on_deleted(struct csi_controller_call *c, const struct csi_answer *a
 static void call_delete(struct csi_remove *w, const struct secret *secret)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
-    Csi__V1__DeleteVolumeRequest m = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    Csi__V1__DeleteVolumeRequest m;
     struct csi_secrets secrets = { 0 };
     struct error err;
 
+    csi__v1__delete_volume_request__init(&m);
     if (secret && csi_secret_messages(&a, secret, &secrets, &err) < 0) {
         remove_end(w, -(int)err.code, &err);
         return;

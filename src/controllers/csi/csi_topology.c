@@ -147,19 +147,23 @@ static struct texts keys_of_any_node(const struct informer *csi_nodes, const cha
 
 /* --- allowedTopologies --- */
 
+/* The number of combinations of a term's values; more than the limit: any number above it. */
+static size_t count_combinations(const struct topology_term *term)
+{
+    size_t combinations = term->labels.count ? 1 : 0;
+
+    for (size_t i = 0; i < term->labels.count && combinations <= CSI_TOPOLOGY_TERMS_MAX; i++)
+        combinations *= term->labels.items[i].values_count;
+    return combinations;
+}
+
 /* Appends the combinations of the term's values: {zone in (a,b), rack in (1)} are two terms. */
 static int flatten_term(struct arena *a, const struct topology_term *term, struct csi_terms *all,
                         struct error *err)
 {
     const struct label_selector *l = &term->labels;
-    size_t combinations = l->count ? 1 : 0;
+    size_t combinations = count_combinations(term);
 
-    for (size_t i = 0; i < l->count; i++) {
-        combinations *= l->items[i].values_count;
-        if (combinations > CSI_TOPOLOGY_TERMS_MAX || all->count + combinations > CSI_TOPOLOGY_TERMS_MAX)
-            return error_set(err, ERR_INVALID, "allowedTopologies have more than %d combinations",
-                             CSI_TOPOLOGY_TERMS_MAX);
-    }
     for (size_t n = 0; n < combinations; n++) {
         struct kv *items = arena_array(a, l->count, sizeof *items);
         size_t rest = n;
@@ -179,9 +183,17 @@ static int flatten_term(struct arena *a, const struct topology_term *term, struc
 static int flatten_allowed(struct arena *a, const struct topology_selector *allowed, struct csi_terms *ret,
                            struct error *err)
 {
-    struct csi_terms all = { arena_array(a, CSI_TOPOLOGY_TERMS_MAX, sizeof *all.items), 0 };
-    int r = arena_check(a, err);
+    struct csi_terms all = { 0 };
+    size_t count = 0;
+    int r;
 
+    for (size_t i = 0; i < allowed->count && count <= CSI_TOPOLOGY_TERMS_MAX; i++)
+        count += count_combinations(&allowed->terms[i]);
+    if (count > CSI_TOPOLOGY_TERMS_MAX)
+        return error_set(err, ERR_INVALID, "allowedTopologies have more than %d combinations",
+                         CSI_TOPOLOGY_TERMS_MAX);
+    all.items = arena_array(a, count + 1, sizeof *all.items);
+    r = arena_check(a, err);
     for (size_t i = 0; i < allowed->count && r == 0; i++)
         r = flatten_term(a, &allowed->terms[i], &all, err);
     if (r == 0)
