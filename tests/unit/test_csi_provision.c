@@ -1,88 +1,11 @@
 /* The provisioner of a CSI driver on the real API core, with a driver in this process: csi-1 to csi-10 and
  * csi-13 to csi-16. Nothing binds here: the tests write what the binder would. */
-#include "tests/unit/test_csi_fake.h"
-
-#include "controllers/csi/csi_function.h"
-#include "controllers/provisioner/provisioner.h"
+#include "tests/unit/test_csi_part.h"
 
 #define RECORD "/api/v1/namespaces/default/configmaps/berth-csi-fake.csi"
 #define SECRETS "/api/v1/namespaces/default/secrets"
 #define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"
 #define P "csi.storage.k8s.io/"
-
-static struct csi_driver_settings settings;
-
-/* The function of a driver, created when the driver is ready. */
-struct part {
-    struct component_deps deps;
-    struct rpc_client *rpc;
-    struct csi_peer *peer;
-    void *function;
-    bool is_started;
-};
-
-static void part_open(struct part *x)
-{
-    struct csi_function_options o = { .part = x->deps,
-                                      .peer = x->peer,
-                                      .settings = &settings,
-                                      .loop = &provisioner_loop,
-                                      .record_ns = "default",
-                                      .identity = "test" };
-
-    if (x->function || !x->is_started || csi_peer_state(x->peer) != CSI_PEER_READY)
-        return;
-    ASSERT_OK(csi_provisioner_type.new(&o, &x->function, &err));
-    csi_provisioner_type.start(x->function);
-}
-
-static void on_change(void *ctx, struct csi_peer *peer)
-{
-    (void)peer;
-    part_open(ctx);
-}
-
-static int part_make(const struct component_deps *o, void **ret, struct error *e)
-{
-    static const enum kind kinds[] = {
-        KIND_VOLUME,   KIND_CLAIM,      KIND_CLASS,      KIND_NODE,
-        KIND_CSI_NODE, KIND_CSI_DRIVER, KIND_ATTACHMENT, KIND_ATTRIBUTES_CLASS
-    };
-    struct csi_peer_options p = { .loop = o->loop, .socket = FAKE_SOCKET, .on_change = on_change };
-    struct part *x = calloc(1, sizeof *x);
-
-    assert_non_null(x);
-    (void)fake_for(o);
-    x->deps = *o;
-    p.ctx = x;
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        assert_non_null(informers_get(o->informers, kinds[i], e));
-    ASSERT_OK(rpc_client_new(o->loop, &x->rpc, e));
-    p.rpc = x->rpc;
-    ASSERT_OK(csi_peer_new(&p, &x->peer, e));
-    *ret = x;
-    return 0;
-}
-
-static void part_start(void *part)
-{
-    struct part *x = part;
-
-    x->is_started = true;
-    part_open(x);
-}
-
-static void part_free(void *part)
-{
-    struct part *x = part;
-
-    csi_provisioner_type.free(x->function);
-    x->peer = csi_peer_free(x->peer);
-    x->rpc = rpc_client_free(x->rpc);
-    free(x);
-}
-
-static const struct part_type type = { part_make, part_start, part_free };
 
 /* --- Objects --- */
 
@@ -150,16 +73,12 @@ static void pass(struct parts *w, unsigned seconds)
     parts_pass_ns(w, (uint64_t)seconds * NS_PER_S);
 }
 
-static void without_topology(struct fake_csi *f)
-{
-    f->plugin = FAKE_BIT(1);
-}
-
 static void begin_with(struct parts *w, void (*on_made)(struct fake_csi *f), const char *class)
 {
     settings = (struct csi_driver_settings){ 0 };
+    the_function = &csi_provisioner_type;
     fake_on_made = on_made;
-    parts_init(w, &type);
+    parts_init(w, &csi_part);
     put_class(w, class);
     pass(w, 1);
 }
@@ -289,10 +208,11 @@ TEST(csi_provision_without_capabilities)
         struct parts w;
 
         settings = (struct csi_driver_settings){ 0 };
+        the_function = &csi_provisioner_type;
         plugin_bits = rows[i].plugin;
         controller_bits = rows[i].controller;
         fake_on_made = set_bits;
-        parts_init(&w, &type);
+        parts_init(&w, &csi_part);
         put_class(&w, "");
         put_claim(&w, "x", "", rows[i].spec, uid);
         pass(&w, 1);
@@ -337,25 +257,6 @@ TEST(csi_provision_with_a_secret)
     assert_non_null(strstr(got(&w.served, "metadata/annotations"), "-secret-name\":\"x\""));
     assert_null(strstr(buf_cstr(&w.served.text), "hidden"));
     end(&w);
-}
-
-static void fail_next(const char *method, enum rpc_code code, const char *words, unsigned times)
-{
-    struct fake_csi *f = fake_of_parts();
-
-    f->fails.method = method;
-    f->fails.code = code;
-    f->fails.words = words;
-    f->fails.times = times;
-}
-
-static unsigned count_calls(const char *method)
-{
-    unsigned count = 0;
-
-    for (const char *at = buf_cstr(&fake_of_parts()->log); (at = strstr(at, method)); at++)
-        count++;
-    return count;
 }
 
 /* csi-6: an invalid argument is retried after five minutes; a lack of resources with backoff. */
@@ -571,8 +472,9 @@ static void provision_and_delete(struct parts *w)
 /* csi-10 and the rest: each request and each call fails once, or the process ends with it. */
 TEST(csi_provision_ends_the_same_with_every_fault)
 {
+    the_function = &csi_provisioner_type;
     fake_on_made = without_topology;
-    assert_all_ends_the_same(&type, provision_and_delete);
+    assert_all_ends_the_same(&csi_part, provision_and_delete);
 }
 
 TEST_MAIN()
