@@ -451,9 +451,10 @@ static int write_inline_name(const struct moved_plugin *m, const struct translat
 
 static json_ref inline_source(const struct json *d, json_ref pod, const struct pod_volume *v)
 {
-    for (json_ref x = json_first(d, json_path(d, pod, "spec", "volumes")); x; x = json_next(d, x))
-        if (json_is_string(d, json_get(d, x, "name"), v->name))
-            return json_get(d, x, pod_volume_type_names[v->type]);
+    for (json_ref volume = json_first(d, json_path(d, pod, "spec", "volumes")); volume;
+         volume = json_next(d, volume))
+        if (json_is_string(d, json_get(d, volume, "name"), v->name))
+            return json_get(d, volume, pod_volume_type_names[v->type]);
     return 0;
 }
 

@@ -236,13 +236,13 @@ static int object_build(const struct kind_info *k, const struct json *d, json_re
     refcount_init(&o->refs);
     o->kind = k;
     o->text = (struct str){ copy, text.len };
-    struct decoder x = { .d = d, .arena = &a, .err = err };
-    decode_meta(&x, json_get(d, v, "metadata"), o);
-    k->decode(&x, v, o);
+    struct decoder decoder = { .d = d, .arena = &a, .err = err };
+    decode_meta(&decoder, json_get(d, v, "metadata"), o);
+    k->decode(&decoder, v, o);
     o->arena = a;
-    if (x.r < 0) {
+    if (decoder.r < 0) {
         (void)object_unref(o);
-        return x.r;
+        return decoder.r;
     }
     *ret = o;
     return 0;

@@ -578,11 +578,11 @@ static void decoder_done(struct proto_decoder *dec)
 int protobuf_decode(struct json *d, const struct schema *s, const struct protobuf_body *b, json_ref *ret,
                     struct error *err)
 {
-    _cleanup_(decoder_done) struct proto_decoder x = { .d = d, .err = err };
+    _cleanup_(decoder_done) struct proto_decoder decoder = { .d = d, .err = err };
 
     if (b->raw.len > d->bytes_max)
         return error_set(err, ERR_TOO_LARGE, "the message has %zu bytes, the limit is %zu", b->raw.len,
                          d->bytes_max);
-    buf_init(&x.text, d->bytes_max * 2); /* base64 makes four bytes of three */
-    return decode_object(&x, s, b, ret);
+    buf_init(&decoder.text, d->bytes_max * 2); /* base64 makes four bytes of three */
+    return decode_object(&decoder, s, b, ret);
 }

@@ -99,9 +99,9 @@ static const struct status_cause *status_read_causes(struct decoder *dec, json_r
 int status_read(const struct json *d, json_ref v, struct arena *arena, struct status_info *ret,
                 struct error *err)
 {
-    struct decoder x = { .d = d, .arena = arena, .err = err };
+    struct decoder decoder = { .d = d, .arena = arena, .err = err };
     json_ref details = json_get(d, v, "details");
-    int64_t code = decode_int(&x, v, "code", 0);
+    int64_t code = decode_int(&decoder, v, "code", 0);
     struct status_info s;
 
     if (!json_is_string(d, json_get(d, v, "kind"), "Status"))
@@ -109,20 +109,20 @@ int status_read(const struct json *d, json_ref v, struct arena *arena, struct st
     s = (struct status_info){
         .is_success = json_is_string(d, json_get(d, v, "status"), "Success"),
         .code = code > 0 && code < 1000 ? (int)code : 0,
-        .message = decode_text(&x, v, "message"),
-        .reason = decode_text(&x, v, "reason"),
-        .continue_token = decode_text(&x, json_get(d, v, "metadata"), "continue"),
+        .message = decode_text(&decoder, v, "message"),
+        .reason = decode_text(&decoder, v, "reason"),
+        .continue_token = decode_text(&decoder, json_get(d, v, "metadata"), "continue"),
         .has_details = json_type(d, details) == JSON_OBJECT,
-        .name = decode_text(&x, details, "name"),
-        .group = decode_text(&x, details, "group"),
-        .kind = decode_text(&x, details, "kind"),
-        .uid = decode_text(&x, details, "uid"),
-        .retry_after_seconds = decode_int(&x, details, "retryAfterSeconds", 0),
+        .name = decode_text(&decoder, details, "name"),
+        .group = decode_text(&decoder, details, "group"),
+        .kind = decode_text(&decoder, details, "kind"),
+        .uid = decode_text(&decoder, details, "uid"),
+        .retry_after_seconds = decode_int(&decoder, details, "retryAfterSeconds", 0),
     };
-    s.causes = status_read_causes(&x, json_get(d, details, "causes"), &s.causes_count);
-    if (x.r == 0)
+    s.causes = status_read_causes(&decoder, json_get(d, details, "causes"), &s.causes_count);
+    if (decoder.r == 0)
         *ret = s;
-    return x.r;
+    return decoder.r;
 }
 
 enum err status_code(const struct status_info *s)

@@ -14,6 +14,7 @@
 #include "controllers/expand/expand.h"
 #include "controllers/local/local.h"
 #include "controllers/protect/protect.h"
+#include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
@@ -128,6 +129,7 @@ static int read_provisioners(const struct json *d, json_ref section, struct daem
 /* --- Directories of NFS exports: one provisioner for each --- */
 
 struct nfs {
+    struct blocking_provisioner exports[PROVISIONERS_NFS_MAX];
     struct provisioner *provisioners[PROVISIONERS_NFS_MAX];
     const char *names[PROVISIONERS_NFS_MAX + 1];
 };
@@ -146,14 +148,18 @@ static int new_nfs(const struct component_env *env, void **ret, struct error *er
     *ret = n;
     for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
         struct provisioner_options o = { .part = env->part,
-                                         .pool = env->pool,
-                                         .type = &nfs_subdir_type,
-                                         .ctx = &s->nfs[i].export,
-                                         .name = s->nfs[i].name,
-                                         .reclaim = { env->dirs, env->reclaim_node } };
+                                         .type = &blocking_provisioner_type,
+                                         .ctx = &n->exports[i],
+                                         .name = s->nfs[i].name };
 
         n->names[i] = o.name;
-        r = provisioner_new(&o, &n->provisioners[i], err);
+        n->exports[i] = (struct blocking_provisioner){ .type = &nfs_subdir_type,
+                                                       .ctx = &s->nfs[i].export,
+                                                       .pool = env->pool,
+                                                       .reclaim = { env->dirs, env->reclaim_node } };
+        r = blocking_provisioner_caches(&n->exports[i], env->part.informers, err);
+        if (r == 0)
+            r = provisioner_new(&o, &n->provisioners[i], err);
     }
     return r;
 }
@@ -195,7 +201,8 @@ static void explain_nfs(void *c, struct why_world *w)
 
 /* --- Controllers of CSI drivers --- */
 
-static const struct csi_function_type *const csi_functions[] = { NULL };
+static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_resizer_type,
+                                                                 NULL };
 
 static int read_csi(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err)
 {
@@ -234,6 +241,7 @@ static int new_csi(const struct component_env *env, void **ret, struct error *er
                                          .drivers = s->csi.drivers,
                                          .drivers_count = s->csi.drivers_count,
                                          .types = csi_functions,
+                                         .loop = &provisioner_loop,
                                          .identity = env->identity,
                                          .lease_ns = env->lease_ns,
                                          .lease_duration_ns = s->lease_duration_ns,

@@ -156,13 +156,13 @@ void controller_wake(struct controller *c)
 
 bool controller_is_asking(const struct controller *c, const struct object *about)
 {
-    const struct sync_request *x;
+    const struct sync_request *request;
     const struct sync *s;
 
     TAILQ_FOREACH(s, &c->syncs, link)
-        TAILQ_FOREACH(x, &s->requests, link)
-            if (x->about && x->about->kind == about->kind && strcmp(x->about->name, about->name) == 0 &&
-                strcmp(x->about->ns, about->ns) == 0)
+        TAILQ_FOREACH(request, &s->requests, link)
+            if (request->about && request->about->kind == about->kind &&
+                strcmp(request->about->name, about->name) == 0 && strcmp(request->about->ns, about->ns) == 0)
                 return true;
     return false;
 }
@@ -189,21 +189,21 @@ const char *controller_check(const struct controller *c)
 
 /* --- The requests of one sync --- */
 
-static void request_free(struct sync_request *x)
+static void request_free(struct sync_request *request)
 {
-    TAILQ_REMOVE(&x->sync->requests, x, link);
-    api_write_cancel(&x->write);
-    (void)object_unref(x->about);
-    free(x);
+    TAILQ_REMOVE(&request->sync->requests, request, link);
+    api_write_cancel(&request->write);
+    (void)object_unref(request->about);
+    free(request);
 }
 
 static void sync_free(struct sync *s)
 {
     struct sync_request *next;
 
-    for (struct sync_request *x = TAILQ_FIRST(&s->requests); x; x = next) {
-        next = TAILQ_NEXT(x, link);
-        request_free(x);
+    for (struct sync_request *request = TAILQ_FIRST(&s->requests); request; request = next) {
+        next = TAILQ_NEXT(request, link);
+        request_free(request);
     }
     TAILQ_REMOVE(&s->controller->syncs, s, link);
     free(s);
@@ -263,20 +263,22 @@ void sync_fail(struct sync *s)
 }
 
 /* A missing object is not a failure: its delete event requeues the key. */
-static bool is_own_end(const struct sync_request *x, const struct client_answer *a)
+static bool is_own_end(const struct sync_request *request, const struct client_answer *a)
 {
-    size_t ns = x->about ? strlen(x->about->ns) : 0;
-    const char *name = x->sync->key + (ns ? ns + 1 : 0);
+    size_t ns = request->about ? strlen(request->about->ns) : 0;
+    const char *name = request->sync->key + (ns ? ns + 1 : 0);
 
-    return x->about && a->r == -ERR_NOT_FOUND && strncmp(x->sync->key, x->about->ns, ns) == 0 &&
-           strcmp(name, x->about->name) == 0;
+    return request->about && a->r == -ERR_NOT_FOUND &&
+           strncmp(request->sync->key, request->about->ns, ns) == 0 &&
+           strcmp(name, request->about->name) == 0;
 }
 
-static void note_failure(struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void note_failure(struct sync_request *request, enum api_outcome outcome,
+                         const struct client_answer *a)
 {
-    struct sync *s = x->sync;
+    struct sync *s = request->sync;
 
-    if (x->is_read && a->r == -ERR_NOT_FOUND)
+    if (request->is_read && a->r == -ERR_NOT_FOUND)
         return; /* expected, not a failure */
     if (outcome == API_CONFLICT && a->http_status == 0) {
         s->is_late = true;
@@ -284,11 +286,11 @@ static void note_failure(struct sync_request *x, enum api_outcome outcome, const
     }
     s->rest = NULL;
     LOG_AT(outcome == API_CONFLICT ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR,
-           x->is_read ? "read failed" : "write failed", LOG_STR("key", s->key),
-           LOG_STR("step", api_step_names[x->step]), LOG_ERR(&a->error), LOG_END);
+           request->is_read ? "read failed" : "write failed", LOG_STR("key", s->key),
+           LOG_STR("step", api_step_names[request->step]), LOG_ERR(&a->error), LOG_END);
     if (outcome == API_CONFLICT) {
         s->has_conflict = true;
-    } else if (!is_own_end(x, a)) {
+    } else if (!is_own_end(request, a)) {
         s->has_failed = true;
         if (s->controller->options.on_failed)
             s->controller->options.on_failed(s, &a->error);
@@ -297,18 +299,18 @@ static void note_failure(struct sync_request *x, enum api_outcome outcome, const
 
 static void on_request_done(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct sync_request *x = ctx;
-    struct sync *s = x->sync;
+    struct sync_request *request = ctx;
+    struct sync *s = request->sync;
     struct controller *c = s->controller;
     enum sync_result result;
 
     if (a->r < 0)
-        note_failure(x, outcome, a);
-    else if (outcome == API_DONE && !x->is_read)
+        note_failure(request, outcome, a);
+    else if (outcome == API_DONE && !request->is_read)
         s->has_written = true;
-    if (x->then)
-        x->then(x, outcome, a);
-    request_free(x);
+    if (request->then)
+        request->then(request, outcome, a);
+    request_free(request);
     if (s->is_syncing || !TAILQ_EMPTY(&s->requests))
         return;
     result = sync_settle(s);
@@ -319,26 +321,26 @@ static void on_request_done(void *ctx, enum api_outcome outcome, const struct cl
 bool sync_send(struct sync *s, const struct api_write_options *o, const struct object *about,
                sync_then_fn *then, const void *arg)
 {
-    struct sync_request *x = calloc(1, sizeof *x);
+    struct sync_request *request = calloc(1, sizeof *request);
     struct api_write_options all = *o;
 
     assert(!o->done && !o->api.client); /* set by the sync */
-    if (!x) {
+    if (!request) {
         s->has_failed = true;
         return false;
     }
     about = about ? about : o->object;
-    x->sync = s;
-    x->step = o->step;
-    x->is_read = o->request.verb == CLIENT_GET;
-    x->about = about ? object_ref(about) : NULL;
-    x->then = then;
-    x->arg = arg;
-    TAILQ_INSERT_TAIL(&s->requests, x, link);
+    request->sync = s;
+    request->step = o->step;
+    request->is_read = o->request.verb == CLIENT_GET;
+    request->about = about ? object_ref(about) : NULL;
+    request->then = then;
+    request->arg = arg;
+    TAILQ_INSERT_TAIL(&s->requests, request, link);
     all.api = s->controller->options.api;
     all.done = on_request_done;
-    all.ctx = x;
-    api_write_start(&x->write, &all);
+    all.ctx = request;
+    api_write_start(&request->write, &all);
     return true;
 }
 

@@ -83,7 +83,7 @@ struct sync {
 
 struct sync_request;
 /* Called with the result, after the sync has recorded it. May start further requests of the sync. */
-typedef void sync_then_fn(const struct sync_request *x, enum api_outcome outcome,
+typedef void sync_then_fn(const struct sync_request *request, enum api_outcome outcome,
                           const struct client_answer *a);
 
 struct sync_request {

@@ -58,17 +58,17 @@ static struct str dup_str(struct arena *a, struct str s)
 
 static void delivery_send(void *ctx);
 
-static int delivery_new(struct event_sender *x, const struct event_request *q, struct event_delivery **ret,
-                        struct error *err)
+static int delivery_new(struct event_sender *sender, const struct event_request *q,
+                        struct event_delivery **ret, struct error *err)
 {
     _cleanup_(delivery_free_p) struct event_delivery *d = calloc(1, sizeof *d);
     int r;
 
     if (!d)
         return error_no_memory(err);
-    d->sender = x;
+    d->sender = sender;
     TAILQ_INIT(&d->followers);
-    timer_init(&d->timer, x->loop, delivery_send, d);
+    timer_init(&d->timer, sender->loop, delivery_send, d);
     d->arena = ARENA_INIT(DELIVERY_BYTES_MAX);
     d->request = (struct event_request){
         .kind = q->kind,
@@ -107,25 +107,25 @@ static void delivery_send(void *ctx)
 /* The first follower is sent next, because it has waited longest. */
 static void delivery_end(struct event_delivery *d, enum event_outcome outcome)
 {
-    struct event_sender *x = d->sender;
+    struct event_sender *sender = d->sender;
     struct event_delivery *next = TAILQ_FIRST(&d->followers);
     int r = 0;
 
-    event_sender_count(x, outcome);
+    event_sender_count(sender, outcome);
     if (next) {
         TAILQ_REMOVE(&d->followers, next, link);
         TAILQ_CONCAT(&next->followers, &d->followers, link);
-        r = map_put(&x->events, str_of(next->request.name), next, /* ret_old= */ NULL);
-        TAILQ_INSERT_HEAD(&x->queue, next, link);
+        r = map_put(&sender->events, str_of(next->request.name), next, /* ret_old= */ NULL);
+        TAILQ_INSERT_HEAD(&sender->queue, next, link);
     } else {
-        (void)map_remove(&x->events, str_of(d->request.name));
+        (void)map_remove(&sender->events, str_of(d->request.name));
     }
     assert(r == 0); /* the name is in the map */
     (void)r;
     (void)delivery_free(d);
-    x->count--;
-    x->under_way--;
-    loop_defer(&x->pump);
+    sender->count--;
+    sender->under_way--;
+    loop_defer(&sender->pump);
 }
 
 static void delivery_enter_waiting(struct event_delivery *d, const struct client_answer *a)
@@ -179,12 +179,12 @@ static void delivery_on_done(void *ctx, const struct client_answer *a)
 
 static void send_queued(void *ctx)
 {
-    struct event_sender *x = ctx;
+    struct event_sender *sender = ctx;
     struct event_delivery *d;
 
-    while (x->under_way < x->under_way_max && (d = TAILQ_FIRST(&x->queue))) {
-        TAILQ_REMOVE(&x->queue, d, link);
-        x->under_way++;
+    while (sender->under_way < sender->under_way_max && (d = TAILQ_FIRST(&sender->queue))) {
+        TAILQ_REMOVE(&sender->queue, d, link);
+        sender->under_way++;
         delivery_send(d);
     }
 }
@@ -192,56 +192,56 @@ static void send_queued(void *ctx)
 /* Queues the delivery behind others of the same event. Event names are unique across namespaces. */
 static int delivery_line_up(struct event_delivery *d, struct error *err)
 {
-    struct event_sender *x = d->sender;
+    struct event_sender *sender = d->sender;
     struct str name = str_of(d->request.name);
-    struct event_delivery *first = map_get(&x->events, name);
+    struct event_delivery *first = map_get(&sender->events, name);
 
     if (first) {
         TAILQ_INSERT_TAIL(&first->followers, d, link);
         return 0;
     }
-    if (map_put(&x->events, name, d, /* ret_old= */ NULL) < 0)
+    if (map_put(&sender->events, name, d, /* ret_old= */ NULL) < 0)
         return error_no_memory(err);
-    TAILQ_INSERT_TAIL(&x->queue, d, link);
-    loop_defer(&x->pump);
+    TAILQ_INSERT_TAIL(&sender->queue, d, link);
+    loop_defer(&sender->pump);
     return 0;
 }
 
-void event_sender_add(struct event_sender *x, const struct event_request *q)
+void event_sender_add(struct event_sender *sender, const struct event_request *q)
 {
     _cleanup_(delivery_free_p) struct event_delivery *d = NULL;
     struct error err;
     int r;
 
-    if (x->count >= RECORDER_QUEUE_MAX)
-        r = error_set(&err, ERR_BUSY, "event queue is full: %zu events", x->count);
+    if (sender->count >= RECORDER_QUEUE_MAX)
+        r = error_set(&err, ERR_BUSY, "event queue is full: %zu events", sender->count);
     else
-        r = delivery_new(x, q, &d, &err);
+        r = delivery_new(sender, q, &d, &err);
     if (r == 0)
         r = delivery_line_up(d, &err);
     if (r < 0) {
-        event_sender_count(x, EVENT_DROPPED);
-        if (!x->is_dropping) /* logged once, because there may be thousands */
+        event_sender_count(sender, EVENT_DROPPED);
+        if (!sender->is_dropping) /* logged once, because there may be thousands */
             log_error("event queue full, dropping events", LOG_STR("namespace", q->ns),
                       LOG_STR("event", q->name), LOG_ERR(&err));
-        x->is_dropping = true;
+        sender->is_dropping = true;
         return;
     }
     (void)TAKE(d); /* now owned by its event or an earlier delivery */
-    x->is_dropping = false;
-    x->count++;
+    sender->is_dropping = false;
+    sender->count++;
 }
 
-void event_sender_count(struct event_sender *x, enum event_outcome outcome)
+void event_sender_count(struct event_sender *sender, enum event_outcome outcome)
 {
     reach_move(REACH_EVENT_OUTCOME, EVENT_OUTCOME_COUNT, outcome, outcome);
-    if (x->outcomes[outcome])
-        metric_add(x->outcomes[outcome], 1);
+    if (sender->outcomes[outcome])
+        metric_add(sender->outcomes[outcome], 1);
 }
 
 /* --- Lifecycle --- */
 
-static int add_metrics(struct event_sender *x, struct metrics *metrics, struct error *err)
+static int add_metrics(struct event_sender *sender, struct metrics *metrics, struct error *err)
 {
     static const char *const labels[] = { "outcome", NULL };
     struct metric_family *f;
@@ -254,39 +254,39 @@ static int add_metrics(struct event_sender *x, struct metrics *metrics, struct e
     if (r < 0)
         return r;
     for (size_t i = 0; i < EVENT_OUTCOME_COUNT; i++)
-        x->outcomes[i] = metric_of(f, outcome_names[i]);
+        sender->outcomes[i] = metric_of(f, outcome_names[i]);
     return 0;
 }
 
-int event_sender_init(struct event_sender *x, const struct recorder_options *o, const struct rng *rng,
+int event_sender_init(struct event_sender *sender, const struct recorder_options *o, const struct rng *rng,
                       struct error *err)
 {
     struct rng hash;
     uint64_t k0;
 
-    *x = (struct event_sender){ .client = o->client, .loop = o->loop };
-    x->under_way_max = o->is_local ? RECORDER_LOCAL_MAX : RECORDER_REMOTE_MAX;
-    rng_fork(rng, "delays", &x->rng);
+    *sender = (struct event_sender){ .client = o->client, .loop = o->loop };
+    sender->under_way_max = o->is_local ? RECORDER_LOCAL_MAX : RECORDER_REMOTE_MAX;
+    rng_fork(rng, "delays", &sender->rng);
     rng_fork(rng, "events", &hash);
     k0 = rng_u64(&hash);
-    map_init(&x->events, (struct hash_seed){ k0, rng_u64(&hash) });
-    TAILQ_INIT(&x->queue);
-    deferred_init(&x->pump, o->loop, send_queued, x);
-    return o->metrics ? add_metrics(x, o->metrics, err) : 0;
+    map_init(&sender->events, (struct hash_seed){ k0, rng_u64(&hash) });
+    TAILQ_INIT(&sender->queue);
+    deferred_init(&sender->pump, o->loop, send_queued, sender);
+    return o->metrics ? add_metrics(sender, o->metrics, err) : 0;
 }
 
-void event_sender_done(struct event_sender *x)
+void event_sender_done(struct event_sender *sender)
 {
     struct event_delivery *d, *next;
 
-    loop_undefer(&x->pump);
-    for (size_t at = 0; (d = map_next(&x->events, &at, /* ret_key= */ NULL));) {
+    loop_undefer(&sender->pump);
+    for (size_t at = 0; (d = map_next(&sender->events, &at, /* ret_key= */ NULL));) {
         while ((next = TAILQ_FIRST(&d->followers))) {
             TAILQ_REMOVE(&d->followers, next, link);
             (void)delivery_free(next);
         }
         (void)delivery_free(d);
     }
-    map_done(&x->events);
-    x->count = 0;
+    map_done(&sender->events);
+    sender->count = 0;
 }

@@ -61,17 +61,17 @@ struct event_request {
 
 struct recorder_options;
 /* Must not move. Nothing to release if it fails. */
-int event_sender_init(struct event_sender *x, const struct recorder_options *o, const struct rng *rng,
+int event_sender_init(struct event_sender *sender, const struct recorder_options *o, const struct rng *rng,
                       struct error *err);
 /* Unsent events are lost. Accepts a zeroed sender. */
-void event_sender_done(struct event_sender *x);
+void event_sender_done(struct event_sender *sender);
 
-void event_sender_add(struct event_sender *x, const struct event_request *q);
-void event_sender_count(struct event_sender *x, enum event_outcome outcome);
+void event_sender_add(struct event_sender *sender, const struct event_request *q);
+void event_sender_count(struct event_sender *sender, enum event_outcome outcome);
 
-static inline bool event_sender_is_idle(const struct event_sender *x)
+static inline bool event_sender_is_idle(const struct event_sender *sender)
 {
-    return x->count == 0;
+    return sender->count == 0;
 }
 
 #endif

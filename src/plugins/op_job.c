@@ -11,17 +11,17 @@
 
 void op_job_free(struct job *j)
 {
-    struct op_job *x = op_job_of(j);
+    struct op_job *job = op_job_of(j);
 
-    (void)object_unref((struct object *)(uintptr_t)x->about);
-    x->guard = host_guard_free(x->guard);
-    buf_done(&x->volume);
-    free(x);
+    (void)object_unref((struct object *)(uintptr_t)job->about);
+    job->guard = host_guard_free(job->guard);
+    buf_done(&job->volume);
+    free(job);
 }
 
 static void op_job_done(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct op_job *x = op_job_of(j);
+    struct op_job *job = op_job_of(j);
     struct plugin_op *op = ctx;
     struct error why = *err;
 
@@ -29,8 +29,8 @@ static void op_job_done(void *ctx, struct job *j, int r, const struct error *err
     op->drop = NULL;
     if (j->state == JOB_REFUSED)
         r = -(int)(why.code = ERR_BUSY); /* retry later */
-    if (r == 0 && x->volume.len) {
-        buf_add_str(&op->volume, buf_str(&x->volume));
+    if (r == 0 && job->volume.len) {
+        buf_add_str(&op->volume, buf_str(&job->volume));
         r = buf_check(&op->volume, "provisioned volume", &why);
     }
     op->done(op, r, &why);
@@ -45,27 +45,27 @@ static void op_job_drop(struct plugin_op *op)
 void op_job_begin(const struct plugin_host *h, const struct job_type *type, const struct object *about,
                   const char *path, uint64_t limit_s, struct plugin_op *op)
 {
-    struct op_job *x = calloc(1, sizeof *x);
+    struct op_job *job = calloc(1, sizeof *job);
     struct error err = { 0 };
 
     assert(!op->drop);
-    if (!x) {
+    if (!job) {
         (void)error_no_memory(&err);
         plugin_op_fail(h, op, &err);
         return;
     }
-    x->host = *h;
-    x->about = object_ref(about);
-    x->guard = TAKE(op->guard);
-    x->volume = BUF_INIT(VOLUME_BYTES_MAX);
+    job->host = *h;
+    job->about = object_ref(about);
+    job->guard = TAKE(op->guard);
+    job->volume = BUF_INIT(VOLUME_BYTES_MAX);
     if (path)
-        (void)snprintf(x->path, sizeof x->path, "%s", path); /* a cleaned path fits */
-    x->job.type = type;
-    x->job.about = about->name;
-    x->job.limit_ns = limit_s * NS_PER_S;
-    op->work = &x->job;
+        (void)snprintf(job->path, sizeof job->path, "%s", path); /* a cleaned path fits */
+    job->job.type = type;
+    job->job.about = about->name;
+    job->job.limit_ns = limit_s * NS_PER_S;
+    op->work = &job->job;
     op->drop = op_job_drop;
-    job_begin(&x->job, h->pool, op_job_done, op);
+    job_begin(&job->job, h->pool, op_job_done, op);
 }
 
 /* Failures */

@@ -68,38 +68,38 @@ struct search {
     unsigned count;
 };
 
-static void search_among(struct search *x, const struct volume_plugin *const *all,
+static void search_among(struct search *search, const struct volume_plugin *const *all,
                          const struct volume_spec *s)
 {
     for (; *all; all++) {
         if (!(*all)->can_support(*all, s))
             continue;
-        buf_addf(&x->names, "%s%s", x->count++ ? "," : "", (*all)->name); /* may be cut */
-        x->found = *all;
+        buf_addf(&search->names, "%s%s", search->count++ ? "," : "", (*all)->name); /* may be cut */
+        search->found = *all;
     }
 }
 
-static int search_end(struct search *x, const struct volume_plugin **ret, struct error *err)
+static int search_end(struct search *search, const struct volume_plugin **ret, struct error *err)
 {
     int r = 0;
 
-    if (x->count == 0)
+    if (search->count == 0)
         r = error_set(err, ERR_NOT_FOUND, "no volume plugin matched");
-    else if (x->count > 1)
-        r = error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s", buf_cstr(&x->names));
+    else if (search->count > 1)
+        r = error_set(err, ERR_CONFLICT, "multiple volume plugins matched: %s", buf_cstr(&search->names));
     else
-        *ret = x->found;
-    buf_done(&x->names);
+        *ret = search->found;
+    buf_done(&search->names);
     return r;
 }
 
 int plugins_by_source(const struct volume_plugin *const *all, const struct volume_spec *s,
                       const struct volume_plugin **ret, struct error *err)
 {
-    struct search x = { .names = BUF_INIT(NAMES_BYTES_MAX) };
+    struct search search = { .names = BUF_INIT(NAMES_BYTES_MAX) };
 
-    search_among(&x, all, s);
-    return search_end(&x, ret, err);
+    search_among(&search, all, s);
+    return search_end(&search, ret, err);
 }
 
 static const struct volume_plugin *find_by_name(const struct volume_plugin *const *all, const char *name)
@@ -279,15 +279,15 @@ static int not_found(const struct plugin_registry *g, const char *name, int r, s
 int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, const struct volume_plugin **ret,
                      struct error *err)
 {
-    struct search x = { .names = BUF_INIT(NAMES_BYTES_MAX) };
+    struct search search = { .names = BUF_INIT(NAMES_BYTES_MAX) };
     int r;
 
     if (!s)
         return error_set(err, ERR_INVALID, "could not find plugin because volume spec is nil");
-    search_among(&x, g->fixed.items, s);
+    search_among(&search, g->fixed.items, s);
     refresh_found(g);
-    search_among(&x, g->found.items, s);
-    r = search_end(&x, ret, err);
+    search_among(&search, g->found.items, s);
+    r = search_end(&search, ret, err);
     if (r == -ERR_NOT_FOUND && spec_source(s).kind == SOURCE_FLEX)
         r = not_found(g, spec_source(s).flex->driver, r, err);
     return r;

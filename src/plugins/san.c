@@ -55,10 +55,10 @@ static bool iscsi_can_support(const struct volume_plugin *self, const struct vol
 static int iscsi_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                       struct error *err)
 {
-    const struct iscsi_source *x = spec_source(s).iscsi;
+    const struct iscsi_source *iscsi = spec_source(s).iscsi;
 
     (void)self;
-    buf_addf(ret, "%s:%s:%" PRId32, x->portal, x->iqn, x->lun);
+    buf_addf(ret, "%s:%s:%" PRId32, iscsi->portal, iscsi->iqn, iscsi->lun);
     return buf_check(ret, "volume name", err);
 }
 
@@ -90,14 +90,14 @@ static void add_list(struct buf *out, struct texts names)
 static int fc_name(const struct volume_plugin *self, const struct volume_spec *s, struct buf *ret,
                    struct error *err)
 {
-    const struct fc_source *x = spec_source(s).fc;
+    const struct fc_source *fc = spec_source(s).fc;
 
     (void)self;
-    if (x->wwns.count > 0 && x->lun >= 0) {
-        add_list(ret, x->wwns);
-        buf_addf(ret, ":%" PRId32, x->lun);
-    } else if (x->wwids.count > 0) {
-        add_list(ret, x->wwids);
+    if (fc->wwns.count > 0 && fc->lun >= 0) {
+        add_list(ret, fc->wwns);
+        buf_addf(ret, ":%" PRId32, fc->lun);
+    } else if (fc->wwids.count > 0) {
+        add_list(ret, fc->wwids);
     } else {
         return error_set(err, ERR_INVALID, "neither targetWWNs with a lun nor wwids are set");
     }

@@ -220,6 +220,6 @@ struct attach_operation {
     bool has_failed;
     bool is_migrated;
 };
-void attach_metrics_operation(struct attach *a, const struct attach_operation *x);
+void attach_metrics_operation(struct attach *a, const struct attach_operation *operation);
 
 #endif

@@ -14,7 +14,7 @@ struct attach_metrics {
     struct metric_family *forced;
 };
 
-static int add_families(struct attach_metrics *x, struct metrics *m, struct error *err)
+static int add_families(struct attach_metrics *metrics, struct metrics *m, struct error *err)
 {
     static const char *const total_labels[] = { "plugin_name", "state", NULL };
     static const char *const in_use_labels[] = { "node", "volume_plugin", NULL };
@@ -38,30 +38,30 @@ static int add_families(struct attach_metrics *x, struct metrics *m, struct erro
         .type = METRIC_COUNTER,
         .labels = forced_labels
     };
-    int r = component_operation_seconds(m, &x->seconds, err);
+    int r = component_operation_seconds(m, &metrics->seconds, err);
 
     if (r == 0)
-        r = metrics_add_family(m, &total, &x->total, err);
+        r = metrics_add_family(m, &total, &metrics->total, err);
     if (r == 0)
-        r = metrics_add_family(m, &in_use, &x->in_use, err);
-    return r < 0 ? r : metrics_add_family(m, &forced, &x->forced, err);
+        r = metrics_add_family(m, &in_use, &metrics->in_use, err);
+    return r < 0 ? r : metrics_add_family(m, &forced, &metrics->forced, err);
 }
 
 int attach_metrics_new(struct attach *a, struct error *err)
 {
-    struct attach_metrics *x;
+    struct attach_metrics *metrics;
     int r;
 
     if (!a->o.part.metrics)
         return 0;
-    x = calloc(1, sizeof *x);
-    if (!x)
+    metrics = calloc(1, sizeof *metrics);
+    if (!metrics)
         return error_no_memory(err);
-    r = add_families(x, a->o.part.metrics, err);
+    r = add_families(metrics, a->o.part.metrics, err);
     if (r < 0)
-        free(x);
+        free(metrics);
     else
-        a->metrics = x;
+        a->metrics = metrics;
     return r;
 }
 
@@ -123,13 +123,13 @@ void attach_metrics_forced(struct attach *a, const char *reason)
         metric_add(metric_of(a->metrics->forced, reason), 1);
 }
 
-void attach_metrics_operation(struct attach *a, const struct attach_operation *x)
+void attach_metrics_operation(struct attach *a, const struct attach_operation *operation)
 {
-    double seconds = (double)(loop_now_ns(a->o.part.loop) - x->began_ns) / (double)NS_PER_S;
+    double seconds = (double)(loop_now_ns(a->o.part.loop) - operation->began_ns) / (double)NS_PER_S;
 
     if (a->metrics)
-        metric_observe(metric_of(a->metrics->seconds, x->label, x->name,
-                                 x->has_failed ? PART_FAILURE : PART_SUCCESS,
-                                 x->is_migrated ? "true" : "false"),
+        metric_observe(metric_of(a->metrics->seconds, operation->label, operation->name,
+                                 operation->has_failed ? PART_FAILURE : PART_SUCCESS,
+                                 operation->is_migrated ? "true" : "false"),
                        seconds);
 }

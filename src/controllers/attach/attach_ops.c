@@ -198,16 +198,16 @@ static bool node_uses_volume(const struct node *n, const char *volume)
 /* What the server says of the node, after it has acknowledged that the volume is not the node's any more.
  * That it uses the volume is taken into the cache, which may be behind: should the Node go next, this is its
  * last word. */
-static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct attach_op *op = ctx;
     const char *name = held_spec_name(&op->work.spec);
-    struct error err = x->error;
-    int r = x->r;
+    struct error err = answer->error;
+    int r = answer->r;
 
     attach_slot_release(op->work.attach, &op->slot);
-    if (outcome == API_DONE && node_uses_volume(node_of(x->object), op->work.volume)) {
-        informer_observe(op->work.attach->nodes, x->object);
+    if (outcome == API_DONE && node_uses_volume(node_of(answer->object), op->work.volume)) {
+        informer_observe(op->work.attach->nodes, answer->object);
         r = error_set(&err, ERR_BUSY,
                       "DetachVolume failed for volume \"%s\" (UniqueName: \"%s\") on node \"%s\" : volume is "
                       "still in use by node, according to Node status",

@@ -197,26 +197,26 @@ static const struct object *latest_node(struct attach *a, struct attach_node *n)
     return n->known ? n->known : o;
 }
 
-static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_answer(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct attach_node *n = ctx;
 
-    if (outcome == API_DONE || x->r == -ERR_NOT_FOUND) {
+    if (outcome == API_DONE || answer->r == -ERR_NOT_FOUND) {
         /* What was sent before has an older version, or the uid of a Node that is gone. */
         n->is_inherited = n->may_have_stale_write = n->is_fence_requested = n->was_reread = false;
-        set_known(n, x->object);
+        set_known(n, answer->object);
         acknowledge_report(n, n->sent);
-    } else if (outcome == API_CONFLICT && (x->http_status == 0 || (x->object && !n->was_reread))) {
+    } else if (outcome == API_CONFLICT && (answer->http_status == 0 || (answer->object && !n->was_reread))) {
         /* Heartbeats come between, but not twice in a row. */
-        n->was_reread = x->object != NULL;
-        if (x->object) {
-            attach_status_hear(n, node_of(x->object));
-            set_known(n, x->object);
+        n->was_reread = answer->object != NULL;
+        if (answer->object) {
+            attach_status_hear(n, node_of(answer->object));
+            set_known(n, answer->object);
         }
         attach_status_mark(n);
     } else {
-        if (x->object)
-            set_known(n, x->object); /* if it is gone the cache will know by then */
+        if (answer->object)
+            set_known(n, answer->object); /* if it is gone the cache will know by then */
         n->may_have_stale_write = true;
         n->was_reread = false;
         n->retry_ns = n->retry_ns ? 2 * n->retry_ns : RETRY_NS;
@@ -224,7 +224,7 @@ static void on_answer(void *ctx, enum api_outcome outcome, const struct client_a
             n->retry_ns = RETRY_NS_MAX;
         timer_arm_after(&n->retry, n->retry_ns);
         log_warn("cannot update volumesAttached of node, will retry", LOG_STR("node", n->name),
-                 LOG_ERR(&x->error));
+                 LOG_ERR(&answer->error));
     }
     if (n->report != n->acknowledged && !timer_is_armed(&n->retry))
         attach_status_mark(n);

@@ -184,20 +184,21 @@ static const struct attachment *cached_attachment(const struct csi_work *c)
 /* False: not yet. */
 static bool is_work_done(const struct csi_work *c, int *ret, struct error *err)
 {
-    const struct attachment *x = cached_attachment(c);
-    const char *complaint =
-        x ? c->what == CSI_ATTACHING ? x->attach_error.message : x->detach_error.message : "";
+    const struct attachment *attachment = cached_attachment(c);
+    const char *complaint = attachment ? c->what == CSI_ATTACHING ? attachment->attach_error.message
+                                                                  : attachment->detach_error.message
+                                       : "";
 
     *ret = 0;
-    if (c->what == CSI_DETACHING && !x)
+    if (c->what == CSI_DETACHING && !attachment)
         return true;
-    if (!x)
+    if (!attachment)
         return false;
-    if (c->what == CSI_ATTACHING && x->obj.is_deleting) {
+    if (c->what == CSI_ATTACHING && attachment->obj.is_deleting) {
         *ret = error_set(err, ERR_BUSY, "volume attachment is being deleted");
         return true;
     }
-    if (c->what == CSI_ATTACHING && x->is_attached)
+    if (c->what == CSI_ATTACHING && attachment->is_attached)
         return true;
     if (complaint[0])
         *ret = error_set(err, ERR_IO, "%s", complaint);
@@ -253,36 +254,36 @@ void csi_attach_on_event(struct attach *a, const char *name)
 
 /* --- Attaching --- */
 
-static void end_not_attached(struct csi_work *c, const struct client_answer *x)
+static void end_not_attached(struct csi_work *c, const struct client_answer *answer)
 {
-    struct error err = x->error;
+    struct error err = answer->error;
 
     (void)error_wrap(&err, "attacher.Attach failed");
-    work_end(c, x->r, &err);
+    work_end(c, answer->r, &err);
 }
 
-static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_created(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
-    if (outcome != API_DONE && x->r != -ERR_EXISTS) {
-        end_not_attached(c, x);
+    if (outcome != API_DONE && answer->r != -ERR_EXISTS) {
+        end_not_attached(c, answer);
         return;
     }
     c->is_sent = true;
-    c->is_found = x->r == -ERR_EXISTS;
+    c->is_found = answer->r == -ERR_EXISTS;
     attach_slot_release(c->owner->attach, &c->slot);
     work_check(c);
 }
 
 /* Who may not write to attachments goes without: only what was sent and not answered could hurt. */
-static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_fenced(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     attach_slot_release(c->owner->attach, &c->slot);
-    if (outcome != API_DONE && x->r != -ERR_DENIED) {
-        end_not_attached(c, x);
+    if (outcome != API_DONE && answer->r != -ERR_DENIED) {
+        end_not_attached(c, answer);
         return;
     }
     c->is_found = false;
@@ -319,15 +320,15 @@ static enum api_decision decide_fence(void *ctx, const struct object *now, struc
 static void fence_attachment(struct attach_slot *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
-    const struct attachment *x = cached_attachment(c);
+    const struct attachment *attachment = cached_attachment(c);
     struct api_write_options w = write_of(c, CLIENT_PATCH, on_fenced);
 
-    if (!x) { /* gone while it waited for its turn */
+    if (!attachment) { /* gone while it waited for its turn */
         attach_slot_release(c->owner->attach, t);
         work_check(c);
         return;
     }
-    w.object = &x->obj;
+    w.object = &attachment->obj;
     w.decide = decide_fence;
     api_write_start(&c->write, &w);
 }
@@ -393,25 +394,26 @@ static void await_end(struct csi_work *c)
     work_check(c);
 }
 
-static void end_not_detached(struct csi_work *c, const struct client_answer *x)
+static void end_not_detached(struct csi_work *c, const struct client_answer *answer)
 {
-    struct error err = x->error;
+    struct error err = answer->error;
 
     (void)error_wrap(&err, "detacher.Detach failed to delete VolumeAttachment [%s]", c->name);
-    work_end(c, x->r, &err);
+    work_end(c, answer->r, &err);
 }
 
-static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     /* It has changed, or another has its name. */
-    if (outcome != API_DONE && x->object && !x->object->is_deleting && c->reads++ < DELETE_READS_MAX)
-        delete_version(c, x->object);
+    if (outcome != API_DONE && answer->object && !answer->object->is_deleting &&
+        c->reads++ < DELETE_READS_MAX)
+        delete_version(c, answer->object);
     else if (api_write_succeeded(outcome))
         await_end(c);
     else
-        end_not_detached(c, x);
+        end_not_detached(c, answer);
 }
 
 /* This one, as it was when nobody wanted it any more. */
@@ -424,26 +426,26 @@ static void delete_version(struct csi_work *c, const struct object *o)
     api_write_start(&c->write, &w);
 }
 
-static void on_read_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     if (outcome == API_DONE)
-        delete_version(c, x->object);
-    else if (x->r == -ERR_NOT_FOUND)
+        delete_version(c, answer->object);
+    else if (answer->r == -ERR_NOT_FOUND)
         await_end(c);
     else
-        end_not_detached(c, x);
+        end_not_detached(c, answer);
 }
 
 /* Where the cache does not know it the server may. */
 static void delete_attachment(struct attach_slot *t)
 {
     struct csi_work *c = CONTAINER_OF(t, struct csi_work, slot);
-    const struct attachment *x = cached_attachment(c);
+    const struct attachment *attachment = cached_attachment(c);
 
-    if (x)
-        delete_version(c, &x->obj);
+    if (attachment)
+        delete_version(c, &attachment->obj);
     else
         api_read(&c->write, &c->owner->attach->api, KIND_ATTACHMENT, "", c->name, on_read_for_delete, c);
 }
@@ -458,14 +460,14 @@ static void csi_detach(struct attach_work *w)
 
 /* --- Verifying --- */
 
-static void on_read_for_verify(void *ctx, enum api_outcome outcome, const struct client_answer *x)
+static void on_read_for_verify(void *ctx, enum api_outcome outcome, const struct client_answer *answer)
 {
     struct csi_work *c = ctx;
 
     c->owner->is_attached =
-        outcome == API_DONE && ((const struct attachment *)(const void *)x->object)->is_attached;
-    if (x->r < 0 && x->r != -ERR_NOT_FOUND)
-        work_end(c, x->r, &x->error); /* no answer proves nothing */
+        outcome == API_DONE && ((const struct attachment *)(const void *)answer->object)->is_attached;
+    if (answer->r < 0 && answer->r != -ERR_NOT_FOUND)
+        work_end(c, answer->r, &answer->error); /* no answer proves nothing */
     else
         work_end(c, 0, NULL);
 }
@@ -481,7 +483,7 @@ static void read_attachment(struct attach_slot *t)
 static void csi_verify(struct attach_work *w)
 {
     struct csi_work *c = work_begin(w, CSI_VERIFYING);
-    const struct attachment *x = c ? cached_attachment(c) : NULL;
+    const struct attachment *attachment = c ? cached_attachment(c) : NULL;
     struct attacher_choice m = { 0 };
     struct error err;
 
@@ -489,8 +491,8 @@ static void csi_verify(struct attach_work *w)
         return;
     w->is_attached =
         attacher_select(w->attach, &w->spec, w->node, &m, /* ret_name= */ NULL, &err) == 0 && !m.attacher;
-    if (w->is_attached || x) {
-        w->is_attached = w->is_attached || x->is_attached;
+    if (w->is_attached || attachment) {
+        w->is_attached = w->is_attached || attachment->is_attached;
         loop_defer(&c->later);
     } else {
         attach_slot_acquire(w->attach, &c->slot, read_attachment);

@@ -117,10 +117,10 @@ void attach_recover_listed(struct attach *a, const struct attach_node *n, const 
 
 /* --- Attachments --- */
 
-static int recover_attachment(struct attach *a, const struct attachment *x, struct error *err)
+static int recover_attachment(struct attach *a, const struct attachment *attachment, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
-    const struct object *o = informer_get(a->volumes, "", x->volume_name);
+    const struct object *o = informer_get(a->volumes, "", attachment->volume_name);
     _cleanup_(held_spec_clear_p) struct held_spec spec = { .holder = NULL };
     struct attach_pair *p;
     struct attacher_choice m = { 0 };
@@ -131,10 +131,10 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
     (void)held_spec_set(&spec, o, /* of= */ NULL, /* is_read_only= */ false);
     r = held_spec_migrate(&spec, err);
     if (r == 0)
-        r = attacher_select(a, &spec, x->node_name, &m, &name, err);
+        r = attacher_select(a, &spec, attachment->node_name, &m, &name, err);
     if (r < 0 || !m.attacher)
         return r;
-    p = attach_pair_get(a, buf_cstr(&name), x->node_name);
+    p = attach_pair_get(a, buf_cstr(&name), attachment->node_name);
     if (!p)
         return error_no_memory(err);
     if (p->state == PAIR_DETACHED && !p->is_busy)
@@ -145,20 +145,21 @@ static int recover_attachment(struct attach *a, const struct attachment *x, stru
 /* One for a pod's own volume says all that is to be known: which it is. It is detached unless the pod is
  * still there. One of another name was not made by an attach controller, and would not be found to be
  * deleted. */
-static int recover_inline(struct attach *a, const struct attachment *x, struct error *err)
+static int recover_inline(struct attach *a, const struct attachment *attachment, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf name = BUF_INIT(UNIQUE_NAME_BYTES_MAX);
     char made[CSI_NAME_BYTES];
     struct attach_pair *p;
-    int r = csi_attachment_name(x->attacher, x->inline_handle, x->node_name, made, err);
+    int r = csi_attachment_name(attachment->attacher, attachment->inline_handle, attachment->node_name, made,
+                                err);
 
-    if (r < 0 || strcmp(made, x->obj.name) != 0)
+    if (r < 0 || strcmp(made, attachment->obj.name) != 0)
         return r;
-    buf_addf(&name, CSI_PLUGIN "/%s^%s", x->attacher, x->inline_handle);
+    buf_addf(&name, CSI_PLUGIN "/%s^%s", attachment->attacher, attachment->inline_handle);
     r = buf_check(&name, "volume", err);
     if (r < 0)
         return r;
-    p = attach_pair_get(a, buf_cstr(&name), x->node_name);
+    p = attach_pair_get(a, buf_cstr(&name), attachment->node_name);
     if (!p)
         return error_no_memory(err);
     if (p->state == PAIR_DETACHED && !p->is_busy)
@@ -173,15 +174,15 @@ void attach_recover_attachments(struct attach *a)
     struct error err;
 
     for (const struct object *o = informer_first(a->attachments, &at); o; o = informer_next(&at)) {
-        const struct attachment *x = (const struct attachment *)(const void *)o;
+        const struct attachment *attachment = (const struct attachment *)(const void *)o;
         int r = 0;
 
-        if (!x->node_name[0])
+        if (!attachment->node_name[0])
             continue;
-        if (x->volume_name[0] && !MUTANT("attach-forgets-attachments"))
-            r = recover_attachment(a, x, &err);
-        else if (x->inline_handle[0])
-            r = recover_inline(a, x, &err);
+        if (attachment->volume_name[0] && !MUTANT("attach-forgets-attachments"))
+            r = recover_attachment(a, attachment, &err);
+        else if (attachment->inline_handle[0])
+            r = recover_inline(a, attachment, &err);
         if (r < 0)
             log_failure("VolumeAttachment", o->name, &err);
     }

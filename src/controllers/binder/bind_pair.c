@@ -21,29 +21,30 @@ static bool refers_to(const struct volume *v, const struct claim *c)
 }
 
 /* A claim whose volume was provisioned is served when it is bound: what fails on the way counts. */
-static void record_result(const struct sync_request *x, enum api_outcome outcome)
+static void record_result(const struct sync_request *request, enum api_outcome outcome)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
     if (outcome == API_UNCERTAIN || outcome == API_REFUSED)
-        binder_metrics_failed(b->metrics, LONG_PROVISION, str_of(x->sync->key));
+        binder_metrics_failed(b->metrics, LONG_PROVISION, str_of(request->sync->key));
 }
 
 /* --- W1 --- */
 
 /* The answer is in the cache, or an event will follow: the hold has ended. When the write failed and the
  * claim is deleted or takes another volume, the next claim is to have this one. */
-static void on_reserved(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_reserved(const struct sync_request *request, enum api_outcome outcome,
+                        const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (!MUTANT("binder-keeps-holds"))
-        volume_index_release(b->index, x->about->name, /* claim_uid= */ NULL);
+        volume_index_release(b->index, request->about->name, /* claim_uid= */ NULL);
     if (a->r < 0)
-        binder_remember(b, claim_key(str_of(x->sync->key)), x->about->name);
+        binder_remember(b, claim_key(str_of(request->sync->key)), request->about->name);
     else
-        log_debug("volume reserved for claim", LOG_STR("volume", x->about->name));
+        log_debug("volume reserved for claim", LOG_STR("volume", request->about->name));
 }
 
 static enum api_decision decide_reserve(void *ctx, const struct object *now, struct buf *body,
@@ -84,12 +85,13 @@ static void reserve_volume(struct sync *s, const struct volume *v, const struct 
 
 /* --- W3 --- */
 
-static void on_named(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_named(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (a->r == 0 && a->object)
-        log_info("claim bound to volume", LOG_STR("namespace", x->about->ns),
-                 LOG_STR("claim", x->about->name), LOG_STR("volume", claim_of(a->object)->volume_name));
+        log_info("claim bound to volume", LOG_STR("namespace", request->about->ns),
+                 LOG_STR("claim", request->about->name), LOG_STR("volume", claim_of(a->object)->volume_name));
 }
 
 static enum api_decision decide_name(void *ctx, const struct object *now, struct buf *body, struct error *err)
@@ -119,15 +121,16 @@ static void name_volume(struct sync *s, const struct claim *c, const struct volu
 
 /* --- W4 --- */
 
-static void on_bound(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_bound(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct claim *was = claim_of(x->about);
+    struct binder *b = request->sync->ctx;
+    const struct claim *was = claim_of(request->about);
 
-    record_result(x, outcome);
+    record_result(request, outcome);
     if (a->r < 0 || !a->object || was->phase == CLAIM_BOUND)
         return;
-    binder_metrics_end(b->metrics, LONG_PROVISION, str_of(x->sync->key));
+    binder_metrics_end(b->metrics, LONG_PROVISION, str_of(request->sync->key));
     if (b->o.part.server.is_berth) /* no other server's binder tells that */
         recorder_event(b->recorder, a->object, EVENT_NORMAL, "Bound", "Bound to PV %s", was->volume_name);
     binder_metrics_bound(b->metrics, was);

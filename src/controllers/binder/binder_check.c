@@ -40,12 +40,12 @@ static const char *states_check(const struct binder *b)
 
 static const char *ops_check(const struct binder *b)
 {
-    const struct binder_op *x;
+    const struct binder_op *op;
     size_t count = 0;
 
-    TAILQ_FOREACH(x, &b->ops, link) {
+    TAILQ_FOREACH(op, &b->ops, link) {
         count++;
-        if (x->binder != b || !x->about || !x->op)
+        if (op->binder != b || !op->about || !op->pending)
             return "an operation belongs to another binder";
     }
     return count == operations_pending(b->operations) ? NULL : "the binder does not know a running operation";

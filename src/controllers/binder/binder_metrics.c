@@ -18,10 +18,10 @@ static const double match_bounds[] = { 2.5e-7, 5e-7, 1e-6, 2.5e-6, 5e-6, 1e-5, 2
 static const char *const operation_names[] = { [LONG_PROVISION] = "provision", [LONG_DELETE] = "delete" };
 static_assert(ARRAY_LEN(operation_names) == LONG_COUNT, "name every operation");
 
-/* When something long began. */
-struct beginning {
+/* An operation that was started and has neither ended nor been dropped, for its duration. */
+struct running_operation {
     uint64_t at_ns;
-    const char *plugin; /* of a plugin, or of a class: a copy */
+    const char *plugin; /* its name, behind the key: the plugin may be removed before the operation ends */
     char key[];
 };
 
@@ -46,7 +46,7 @@ struct binder_metrics {
     struct metric *pending;
     struct metric *retroactive;
     struct metric *retroactive_errors;
-    struct map begun[LONG_COUNT];
+    struct map running[LONG_COUNT];
 };
 
 static const char *const operation_labels[] = { "plugin_name", "operation_name", NULL };
@@ -146,7 +146,7 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
         return error_no_memory(err);
     m->binder = b;
     for (int i = 0; i < LONG_COUNT; i++)
-        map_init(&m->begun[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
+        map_init(&m->running[i], (struct hash_seed){ b->o.part.seed, (uint64_t)i });
     r = add_families(m, b->o.part.metrics, err);
     if (r == 0)
         r = add_metrics(m, b->o.part.metrics, err);
@@ -160,16 +160,16 @@ int binder_metrics_new(struct binder *b, struct binder_metrics **ret, struct err
 
 struct binder_metrics *binder_metrics_free(struct binder_metrics *m)
 {
-    struct beginning *x;
+    struct running_operation *running;
 
     if (!m)
         return NULL;
     if (m->pending)
         metric_set_reader(m->pending, NULL, NULL); /* the registry stays */
     for (int i = 0; i < LONG_COUNT; i++) {
-        for (size_t at = 0; (x = map_next(&m->begun[i], &at, NULL));)
-            free(x);
-        map_done(&m->begun[i]);
+        for (size_t at = 0; (running = map_next(&m->running[i], &at, NULL));)
+            free(running);
+        map_done(&m->running[i]);
     }
     free(m);
     return NULL;
@@ -280,48 +280,48 @@ void binder_metrics_claim(struct binder_metrics *m, const struct claim *old, con
 void binder_metrics_begin(struct binder_metrics *m, enum long_operation op, struct str key,
                           const char *plugin)
 {
-    struct beginning *x;
+    struct running_operation *running;
     char *name;
 
-    if (!m || map_get(&m->begun[op], key))
+    if (!m || map_get(&m->running[op], key))
         return;
-    x = calloc(1, sizeof *x + key.len + 1 + strlen(plugin) + 1);
-    if (!x)
+    running = calloc(1, sizeof *running + key.len + 1 + strlen(plugin) + 1);
+    if (!running)
         return; /* a number less */
-    memcpy(x->key, key.s, key.len);
-    name = x->key + key.len + 1;
+    memcpy(running->key, key.s, key.len);
+    name = running->key + key.len + 1;
     memcpy(name, plugin, strlen(plugin));
-    x->plugin = name;
-    x->at_ns = loop_now_ns(m->binder->o.part.loop);
-    if (map_put(&m->begun[op], (struct str){ x->key, key.len }, x, NULL) < 0)
-        free(x);
+    running->plugin = name;
+    running->at_ns = loop_now_ns(m->binder->o.part.loop);
+    if (map_put(&m->running[op], (struct str){ running->key, key.len }, running, NULL) < 0)
+        free(running);
 }
 
 void binder_metrics_failed(struct binder_metrics *m, enum long_operation op, struct str key)
 {
-    const struct beginning *x = m ? map_get(&m->begun[op], key) : NULL;
+    const struct running_operation *running = m ? map_get(&m->running[op], key) : NULL;
 
-    if (!x)
+    if (!running)
         return;
-    metric_add(metric_of(m->errors, x->plugin, operation_names[op]), 1);
-    metric_add(metric_of(m->errors_old, x->plugin, operation_names[op]), 1);
+    metric_add(metric_of(m->errors, running->plugin, operation_names[op]), 1);
+    metric_add(metric_of(m->errors_old, running->plugin, operation_names[op]), 1);
 }
 
 void binder_metrics_end(struct binder_metrics *m, enum long_operation op, struct str key)
 {
-    struct beginning *x = m ? map_remove(&m->begun[op], key) : NULL;
+    struct running_operation *running = m ? map_remove(&m->running[op], key) : NULL;
 
-    if (!x)
+    if (!running)
         return;
-    metric_observe(metric_of(m->seconds, x->plugin, operation_names[op]),
-                   (double)(loop_now_ns(m->binder->o.part.loop) - x->at_ns) / 1e9);
-    free(x);
+    metric_observe(metric_of(m->seconds, running->plugin, operation_names[op]),
+                   (double)(loop_now_ns(m->binder->o.part.loop) - running->at_ns) / 1e9);
+    free(running);
 }
 
 void binder_metrics_drop(struct binder_metrics *m, enum long_operation op, struct str key)
 {
     if (m)
-        free(map_remove(&m->begun[op], key));
+        free(map_remove(&m->running[op], key));
 }
 
 void binder_metrics_call(struct binder_metrics *m, const char *plugin, const char *operation,

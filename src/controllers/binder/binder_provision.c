@@ -20,21 +20,21 @@
 #define SAVES_MAX 5
 #define SAVE_PAUSE_NS (10 * NS_PER_S)
 
-static const struct storage_class *class_of(const struct binder_op *x)
+static const struct storage_class *class_of(const struct binder_op *op)
 {
-    return (const struct storage_class *)(const void *)x->class;
+    return (const struct storage_class *)(const void *)op->class;
 }
 
 /* --- The annotation that says who is to provision --- */
 
-static void on_provisioner_set(const struct sync_request *x, enum api_outcome outcome,
+static void on_provisioner_set(const struct sync_request *request, enum api_outcome outcome,
                                const struct client_answer *a)
 {
-    const struct binder *b = x->sync->ctx;
+    const struct binder *b = request->sync->ctx;
 
-    if ((outcome == API_UNCERTAIN || outcome == API_REFUSED) && x->arg && a->r != -ERR_NOT_FOUND)
-        recorder_event(b->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "Error saving claim: %s",
-                       a->error.msg);
+    if ((outcome == API_UNCERTAIN || outcome == API_REFUSED) && request->arg && a->r != -ERR_NOT_FOUND)
+        recorder_event(b->recorder, request->about, EVENT_WARNING, "ProvisioningFailed",
+                       "Error saving claim: %s", a->error.msg);
 }
 
 static enum api_decision decide_provisioner(void *ctx, const struct object *now, struct buf *body,
@@ -83,37 +83,37 @@ static void provision_externally(struct sync *s, const struct claim *c, const ch
 
 /* --- A plugin of ours --- */
 
-static struct str claim_key_of(const struct binder_op *x, char to[static CLAIM_KEY_BYTES_MAX])
+static struct str claim_key_of(const struct binder_op *op, char to[static CLAIM_KEY_BYTES_MAX])
 {
-    (void)snprintf(to, CLAIM_KEY_BYTES_MAX, "%s/%s", x->about->ns, x->about->name);
+    (void)snprintf(to, CLAIM_KEY_BYTES_MAX, "%s/%s", op->about->ns, op->about->name);
     return str_of(to);
 }
 
-static void op_failed(struct binder_op *x, int r, const struct error *err)
+static void op_failed(struct binder_op *op, int r, const struct error *err)
 {
     char key[CLAIM_KEY_BYTES_MAX];
 
-    binder_metrics_failed(x->binder->metrics, LONG_PROVISION, claim_key_of(x, key));
-    op_end(x, r, err);
+    binder_metrics_failed(op->binder->metrics, LONG_PROVISION, claim_key_of(op, key));
+    op_end(op, r, err);
 }
 
 /* The words go to the claim, and the operation ends with them. */
-static void op_refused(struct binder_op *x, const struct error *err)
+static void op_refused(struct binder_op *op, const struct error *err)
 {
-    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
-    op_failed(x, -(int)err->code, err);
+    recorder_event(op->binder->recorder, op->about, EVENT_WARNING, "ProvisioningFailed", "%s", err->msg);
+    op_failed(op, -(int)err->code, err);
 }
 
 /* What the binder has to say of the volume: name, owner, class, policy, marks. */
-static void write_marks(const struct binder_op *x, struct buf *out)
+static void write_marks(const struct binder_op *op, struct buf *out)
 {
-    const struct claim *c = claim_of(x->about);
-    const struct storage_class *k = class_of(x);
+    const struct claim *c = claim_of(op->about);
+    const struct storage_class *k = class_of(op);
 
-    volume_write_begin(out, x->name);
+    volume_write_begin(out, op->name);
     json_out_object(out, "annotations");
     json_out_text(out, ANN_BOUND_BY_CONTROLLER, "yes");
-    json_out_text(out, ANN_PROVISIONED_BY, x->plugin->name);
+    json_out_text(out, ANN_PROVISIONED_BY, op->plugin->name);
     json_out_end_object(out);
     if (k->reclaim == RECLAIM_DELETE) {
         json_out_array(out, "finalizers");
@@ -129,22 +129,22 @@ static void write_marks(const struct binder_op *x, struct buf *out)
 }
 
 /* That over what the plugin said. */
-static int write_volume(struct binder_op *x, struct error *err)
+static int write_volume(struct binder_op *op, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf marks = BUF_INIT(BINDER_BODY_BYTES_MAX);
     int r;
 
-    write_marks(x, &marks);
+    write_marks(op, &marks);
     r = buf_check(&marks, "volume", err);
-    buf_clear(&x->body);
+    buf_clear(&op->body);
     return r < 0 ? r
-                 : patch_apply_text(PATCH_MERGE, NULL, buf_str(&x->work.volume), buf_str(&marks), &x->body,
+                 : patch_apply_text(PATCH_MERGE, NULL, buf_str(&op->work.volume), buf_str(&marks), &op->body,
                                     err);
 }
 
 /* --- Cleaning up after a volume that could not be saved --- */
 
-static void clean_up(struct binder_op *x);
+static void clean_up(struct binder_op *op);
 
 static void on_cleanup_retry(void *ctx)
 {
@@ -152,83 +152,83 @@ static void on_cleanup_retry(void *ctx)
 }
 
 /* No failure of the operation: the claim's next sync begins another at once. */
-static void restart_provisioning(struct binder_op *x)
+static void restart_provisioning(struct binder_op *op)
 {
-    op_again(x);
-    op_end(x, 0, NULL);
+    op_again(op);
+    op_end(op, 0, NULL);
 }
 
-static void report_leftover_storage(struct binder_op *x, const struct error *why)
+static void report_leftover_storage(struct binder_op *op, const struct error *why)
 {
     char key[CLAIM_KEY_BYTES_MAX];
 
-    (void)claim_key_of(x, key);
-    log_error("storage of failed provisioning not deleted", LOG_STR("claim", key), LOG_STR("volume", x->name),
-              LOG_ERR(why));
-    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningCleanupFailed",
+    (void)claim_key_of(op, key);
+    log_error("storage of failed provisioning not deleted", LOG_STR("claim", key),
+              LOG_STR("volume", op->name), LOG_ERR(why));
+    recorder_event(op->binder->recorder, op->about, EVENT_WARNING, "ProvisioningCleanupFailed",
                    "Error cleaning provisioned volume for claim %s: %s. Please delete manually.", key,
                    why->msg);
-    restart_provisioning(x);
+    restart_provisioning(op);
 }
 
 static void on_cleaned_up(struct plugin_op *work, int r, const struct error *err)
 {
-    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    struct binder_op *op = CONTAINER_OF(work, struct binder_op, work);
 
     if (r == 0) {
-        restart_provisioning(x);
-    } else if (++x->tries < SAVES_MAX) {
-        timer_init(&x->timer, x->binder->o.part.loop, on_cleanup_retry, x);
-        timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+        restart_provisioning(op);
+    } else if (++op->tries < SAVES_MAX) {
+        timer_init(&op->timer, op->binder->o.part.loop, on_cleanup_retry, op);
+        timer_arm_after(&op->timer, SAVE_PAUSE_NS);
     } else {
-        report_leftover_storage(x, err);
+        report_leftover_storage(op, err);
     }
 }
 
-static void clean_up(struct binder_op *x)
+static void clean_up(struct binder_op *op)
 {
-    x->work.done = on_cleaned_up;
-    op_remove_storage(x);
+    op->work.done = on_cleaned_up;
+    op_remove_storage(op);
 }
 
 /* The volume is not there, and will not be. */
-static void start_cleanup(struct binder_op *x)
+static void start_cleanup(struct binder_op *op)
 {
     const struct volume_plugin *deleter;
     char key[CLAIM_KEY_BYTES_MAX];
     struct error err;
 
-    (void)claim_key_of(x, key);
-    recorder_event(x->binder->recorder, x->about, EVENT_WARNING, "ProvisioningFailed",
+    (void)claim_key_of(op, key);
+    recorder_event(op->binder->recorder, op->about, EVENT_WARNING, "ProvisioningFailed",
                    "Error creating provisioned PV object for claim %s: %s. Deleting the volume.", key,
-                   x->failure.msg);
+                   op->failure.msg);
     /* The deleter wants to see the volume that never was. */
-    if (plugins_by_name(x->binder->o.plugins, x->plugin->name, &deleter, &err) < 0 ||
+    if (plugins_by_name(op->binder->o.plugins, op->plugin->name, &deleter, &err) < 0 ||
         plugin_require(deleter->remove, "deletable", &err) < 0 ||
-        object_decode(kind_info(KIND_VOLUME), buf_str(&x->body), &x->binder->doc, &x->fresh, &err) < 0) {
-        report_leftover_storage(x, &err);
+        object_decode(kind_info(KIND_VOLUME), buf_str(&op->body), &op->binder->doc, &op->fresh, &err) < 0) {
+        report_leftover_storage(op, &err);
         return;
     }
-    x->tries = 0;
-    clean_up(x);
+    op->tries = 0;
+    clean_up(op);
 }
 
 /* --- Saving --- */
 
 static void save_volume(void *ctx);
 
-static void end_saved(struct binder_op *x)
+static void end_saved(struct binder_op *op)
 {
-    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "ProvisioningSucceeded",
-                   "Successfully provisioned volume %s using %s", x->name, x->plugin->name);
-    log_info("provisioned volume saved", LOG_STR("volume", x->name));
-    op_end(x, 0, NULL);
+    recorder_event(op->binder->recorder, op->about, EVENT_NORMAL, "ProvisioningSucceeded",
+                   "Successfully provisioned volume %s using %s", op->name, op->plugin->name);
+    log_info("provisioned volume saved", LOG_STR("volume", op->name));
+    op_end(op, 0, NULL);
 }
 
-static void delay_then(struct binder_op *x, void (*next)(void *ctx))
+static void delay_then(struct binder_op *op, void (*next)(void *ctx))
 {
-    timer_init(&x->timer, x->binder->o.part.loop, next, x);
-    timer_arm_after(&x->timer, SAVE_PAUSE_NS);
+    timer_init(&op->timer, op->binder->o.part.loop, next, op);
+    timer_arm_after(&op->timer, SAVE_PAUSE_NS);
 }
 
 static void verify_before_delete(void *ctx);
@@ -237,118 +237,118 @@ static void verify_before_delete(void *ctx);
  * use by now, and its storage must stay. Without knowing, nothing is removed. */
 static void on_verified(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
     if (outcome == API_DONE)
-        end_saved(x);
+        end_saved(op);
     else if (a->r == -ERR_NOT_FOUND)
-        start_cleanup(x);
+        start_cleanup(op);
     else
-        delay_then(x, verify_before_delete);
+        delay_then(op, verify_before_delete);
 }
 
 static void verify_before_delete(void *ctx)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    op_get_volume(x, x->name, on_verified);
+    op_get_volume(op, op->name, on_verified);
 }
 
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
     if (outcome == API_DONE || a->r == -ERR_EXISTS) {
-        end_saved(x);
-    } else if (++x->tries < SAVES_MAX) {
-        delay_then(x, save_volume);
+        end_saved(op);
+    } else if (++op->tries < SAVES_MAX) {
+        delay_then(op, save_volume);
     } else {
-        x->failure = a->error;
-        verify_before_delete(x);
+        op->failure = a->error;
+        verify_before_delete(op);
     }
 }
 
 static void save_volume(void *ctx)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     struct api_write_options w = {
-        .api = x->binder->api,
-        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = x->name },
-        .body = buf_str(&x->body),
-        .informer = x->binder->volumes,
+        .api = op->binder->api,
+        .request = { .verb = CLIENT_CREATE, .kind = kind_info(KIND_VOLUME), .name = op->name },
+        .body = buf_str(&op->body),
+        .informer = op->binder->volumes,
         .done = on_saved,
-        .ctx = x
+        .ctx = op
     };
 
-    api_write_start(&x->write, &w);
+    api_write_start(&op->write, &w);
 }
 
 /* --- Making --- */
 
 static void on_node_released(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     struct error err;
 
     (void)outcome;
     (void)a;
-    (void)error_set(&err, ERR_UNAVAILABLE, "%s", buf_cstr(&x->body));
-    op_failed(x, -ERR_UNAVAILABLE, &err);
+    (void)error_set(&err, ERR_UNAVAILABLE, "%s", buf_cstr(&op->body));
+    op_failed(op, -ERR_UNAVAILABLE, &err);
 }
 
 /* The scheduler is to choose another node: this one could not be served. */
-static void release_node(struct binder_op *x, const struct error *why)
+static void release_node(struct binder_op *op, const struct error *why)
 {
-    const struct claim *c = binder_claim(x->binder, x->about->ns, x->about->name);
+    const struct claim *c = binder_claim(op->binder, op->about->ns, op->about->name);
 
-    if (!c || strcmp(c->obj.uid, x->about->uid) != 0 || !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
-        op_failed(x, -(int)why->code, why);
+    if (!c || strcmp(c->obj.uid, op->about->uid) != 0 || !object_annotation(&c->obj, ANN_SELECTED_NODE)) {
+        op_failed(op, -(int)why->code, why);
         return;
     }
-    buf_clear(&x->body);
-    buf_add_cstr(&x->body, why->msg);
-    op_patch(x, &c->obj, NULL, component_decide_no_node, on_node_released);
+    buf_clear(&op->body);
+    buf_add_cstr(&op->body, why->msg);
+    op_patch(op, &c->obj, NULL, component_decide_no_node, on_node_released);
 }
 
 static void on_made(struct plugin_op *work, int r, const struct error *err)
 {
-    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
-    struct binder *b = x->binder;
+    struct binder_op *op = CONTAINER_OF(work, struct binder_op, work);
+    struct binder *b = op->binder;
     struct error failed;
 
-    binder_metrics_call(b->metrics, x->plugin->name, "volume_provision",
-                        loop_now_ns(b->o.part.loop) - x->began_ns, r < 0);
+    binder_metrics_call(b->metrics, op->plugin->name, "volume_provision",
+                        loop_now_ns(b->o.part.loop) - op->began_ns, r < 0);
     if (r < 0) {
-        recorder_event(b->recorder, x->about, EVENT_WARNING, "ProvisioningFailed",
-                       "Failed to provision volume with StorageClass \"%s\": %s", class_of(x)->obj.name,
+        recorder_event(b->recorder, op->about, EVENT_WARNING, "ProvisioningFailed",
+                       "Failed to provision volume with StorageClass \"%s\": %s", class_of(op)->obj.name,
                        err->msg);
-        release_node(x, err);
+        release_node(op, err);
         return;
     }
-    if (write_volume(x, &failed) < 0)
-        op_failed(x, -(int)failed.code, &failed);
+    if (write_volume(op, &failed) < 0)
+        op_failed(op, -(int)failed.code, &failed);
     else
-        save_volume(x);
+        save_volume(op);
 }
 
 /* What can be said before anything is made. */
-static int check_request(const struct binder_op *x, const struct provision_request *q, struct error *err)
+static int check_request(const struct binder_op *op, const struct provision_request *q, struct error *err)
 {
-    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
+    const char *selected = object_annotation(op->about, ANN_SELECTED_NODE);
     int r;
 
-    if (class_of(x)->mount_options.count && !x->plugin->takes_mount_options) {
+    if (class_of(op)->mount_options.count && !op->plugin->takes_mount_options) {
         _cleanup_(buf_done_p) struct buf options = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
 
-        for (uint32_t i = 0; i < class_of(x)->mount_options.count; i++)
-            buf_addf(&options, "%s%s", i ? " " : "", class_of(x)->mount_options.items[i]);
+        for (uint32_t i = 0; i < class_of(op)->mount_options.count; i++)
+            buf_addf(&options, "%s%s", i ? " " : "", class_of(op)->mount_options.items[i]);
         return error_set(
             err, ERR_UNSUPPORTED,
             "Mount options are not supported by the provisioner but StorageClass \"%s\" has mount "
             "options [%s]",
-            class_of(x)->obj.name, buf_cstr(&options));
+            class_of(op)->obj.name, buf_cstr(&options));
     }
-    r = x->plugin->provision->check(&x->binder->o.host, q, err);
+    r = op->plugin->provision->check(&op->binder->o.host, q, err);
     if (r < 0)
         return error_wrap(err, "Failed to create provisioner");
     if (selected && !q->node)
@@ -358,61 +358,61 @@ static int check_request(const struct binder_op *x, const struct provision_reque
 
 static void on_volume_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
-    const char *selected = object_annotation(x->about, ANN_SELECTED_NODE);
-    struct provision_request q = { .volume_name = x->name,
-                                   .claim = claim_of(x->about),
-                                   .class = class_of(x) };
+    struct binder_op *op = ctx;
+    const char *selected = object_annotation(op->about, ANN_SELECTED_NODE);
+    struct provision_request q = { .volume_name = op->name,
+                                   .claim = claim_of(op->about),
+                                   .class = class_of(op) };
     char key[CLAIM_KEY_BYTES_MAX];
     struct error err;
 
     if (outcome == API_DONE) {
         /* Made before. Whoever does not see it yet, or cannot use it, does not ask again at once. */
-        informer_observe(x->binder->volumes, a->object);
-        op_end(x, error_set(&err, ERR_EXISTS, "volume \"%s\" already exists", x->name), &err);
+        informer_observe(op->binder->volumes, a->object);
+        op_end(op, error_set(&err, ERR_EXISTS, "volume \"%s\" already exists", op->name), &err);
         return;
     }
     if (a->error.code != ERR_NOT_FOUND) {
-        op_failed(x, a->r, &a->error);
+        op_failed(op, a->r, &a->error);
         return;
     }
     if (selected)
-        q.node = (const struct node *)(const void *)informer_get(x->binder->nodes, "", selected);
-    if (check_request(x, &q, &err) < 0) {
-        op_refused(x, &err);
+        q.node = (const struct node *)(const void *)informer_get(op->binder->nodes, "", selected);
+    if (check_request(op, &q, &err) < 0) {
+        op_refused(op, &err);
         return;
     }
-    binder_record_event(x->binder, claim_key(claim_key_of(x, key)), x->about, EVENT_NORMAL, "Provisioning",
-                        "Provisioning volume %s using %s", x->name, x->plugin->name);
-    x->began_ns = loop_now_ns(x->binder->o.part.loop);
-    x->work.done = on_made;
-    x->plugin->provision->provision(&x->binder->o.host, &q, &x->work);
+    binder_record_event(op->binder, claim_key(claim_key_of(op, key)), op->about, EVENT_NORMAL, "Provisioning",
+                        "Provisioning volume %s using %s", op->name, op->plugin->name);
+    op->began_ns = loop_now_ns(op->binder->o.part.loop);
+    op->work.done = on_made;
+    op->plugin->provision->provision(&op->binder->o.host, &q, &op->work);
 }
 
-static void start_provision(void *ctx, struct pending_operation *op)
+static void start_provision(void *ctx, struct pending_operation *pending)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    x->op = op;
-    x->class = object_ref(informer_get(x->binder->classes, "", claim_of(x->about)->class));
-    if (asprintf(&x->name, "pvc-%s", x->about->uid) < 0)
+    op->pending = pending;
+    op->class = object_ref(informer_get(op->binder->classes, "", claim_of(op->about)->class));
+    if (asprintf(&op->name, "pvc-%s", op->about->uid) < 0)
         die_with_reason(
             "no memory for the name of a volume to be provisioned: its claim would wait for ever");
-    op_get_volume(x, x->name, on_volume_read);
+    op_get_volume(op, op->name, on_volume_read);
 }
 
 /* None of our plugins copies data. */
-static void start_refusal(void *ctx, struct pending_operation *op)
+static void start_refusal(void *ctx, struct pending_operation *pending)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     struct error err;
 
-    x->op = op;
+    op->pending = pending;
     (void)error_set(
         &err, ERR_UNSUPPORTED,
         "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
-        x->plugin->name);
-    op_refused(x, &err);
+        op->plugin->name);
+    op_refused(op, &err);
 }
 
 static void provision_with_plugin(struct sync *s, const struct claim *c, const struct volume_plugin *plugin)

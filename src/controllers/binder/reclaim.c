@@ -21,10 +21,11 @@
 
 /* --- Failed, and why --- */
 
-static void on_failed(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_failed(const struct sync_request *request, enum api_outcome outcome,
+                      const struct client_answer *a)
 {
-    const struct binder *b = x->sync->ctx;
-    const char *reason = x->arg;
+    const struct binder *b = request->sync->ctx;
+    const char *reason = request->arg;
 
     if (outcome == API_DONE && a->object)
         recorder_event(b->recorder, a->object, EVENT_WARNING, reason, "%s", volume_of(a->object)->message);
@@ -41,60 +42,60 @@ static void fail_volume(struct sync *s, const struct volume *v, const char *reas
 
 static void on_marked(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     struct error err;
 
     if (outcome == API_DONE && a->object)
-        recorder_event(x->binder->recorder, a->object, EVENT_WARNING, x->name, "%s",
+        recorder_event(op->binder->recorder, a->object, EVENT_WARNING, op->name, "%s",
                        volume_of(a->object)->message);
-    (void)error_set(&err, ERR_IO, "%s", buf_cstr(&x->body));
-    op_end(x, -ERR_IO, &err);
+    (void)error_set(&err, ERR_IO, "%s", buf_cstr(&op->body));
+    op_end(op, -ERR_IO, &err);
 }
 
 static enum api_decision decide_failed(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
-    const struct binder_op *x = ctx;
+    const struct binder_op *op = ctx;
     struct merge_patch p;
 
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "status");
     json_out_object(body, NULL);
     json_out_text(body, "phase", "Failed");
-    json_out_text(body, "message", buf_cstr(&x->body));
+    json_out_text(body, "message", buf_cstr(&op->body));
     json_out_end_object(body);
     return api_decision_of(merge_patch_end(&p, err));
 }
 
 /* The volume becomes Failed with these words, unless it is; then the operation ends with them. */
-static void op_fail_volume(struct binder_op *x, const char *reason, const struct error *why)
+static void op_fail_volume(struct binder_op *op, const char *reason, const struct error *why)
 {
-    const struct volume *v = binder_volume(x->binder, x->about->name);
+    const struct volume *v = binder_volume(op->binder, op->about->name);
 
-    if (!v || v->phase == VOLUME_FAILED || strcmp(v->obj.uid, x->about->uid) != 0) {
-        op_end(x, -(int)why->code, why);
+    if (!v || v->phase == VOLUME_FAILED || strcmp(v->obj.uid, op->about->uid) != 0) {
+        op_end(op, -(int)why->code, why);
         return;
     }
-    free(x->name);
-    x->name = strdup(reason);
-    buf_clear(&x->body);
-    buf_add_cstr(&x->body, why->msg);
-    op_patch(x, &v->obj, "status", decide_failed, on_marked);
+    free(op->name);
+    op->name = strdup(reason);
+    buf_clear(&op->body);
+    buf_add_cstr(&op->body, why->msg);
+    op_patch(op, &v->obj, "status", decide_failed, on_marked);
 }
 
 /* --- Deleting --- */
 
 /* The object may stay for a while: others have finalizers too. */
-static void note_reclaimed(struct binder_op *x)
+static void note_reclaimed(struct binder_op *op)
 {
-    const struct volume *v = binder_volume(x->binder, x->about->name);
+    const struct volume *v = binder_volume(op->binder, op->about->name);
     struct key_state *s;
 
-    if (!v || strcmp(v->obj.uid, x->about->uid) != 0)
+    if (!v || strcmp(v->obj.uid, op->about->uid) != 0)
         return; /* gone already, and nothing to be known of it */
-    s = binder_state(x->binder, volume_key(x->about->name));
+    s = binder_state(op->binder, volume_key(op->about->name));
     free(s->reclaimed);
-    s->reclaimed = strdup(x->about->uid);
+    s->reclaimed = strdup(op->about->uid);
 }
 
 static bool is_reclaimed(const struct binder *b, const struct volume *v)
@@ -115,42 +116,42 @@ bool reclaim_has_begun(const struct binder *b, const struct volume *v)
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
     if (!api_write_succeeded(outcome)) {
-        log_error("cannot delete volume, its storage is already deleted", LOG_STR("volume", x->about->name),
+        log_error("cannot delete volume, its storage is already deleted", LOG_STR("volume", op->about->name),
                   LOG_ERR(&a->error));
-        op_end(x, a->r, &a->error);
+        op_end(op, a->r, &a->error);
         return;
     }
-    note_reclaimed(x);
-    recorder_event(x->binder->recorder, x->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
-    op_end(x, 0, NULL);
+    note_reclaimed(op);
+    recorder_event(op->binder->recorder, op->about, EVENT_NORMAL, "VolumeDeleted", "Volume deleted");
+    op_end(op, 0, NULL);
 }
 
-static void delete_object(struct binder_op *x)
+static void delete_object(struct binder_op *op)
 {
-    struct api_write_options w = { .api = x->binder->api,
+    struct api_write_options w = { .api = op->binder->api,
                                    .request = { .verb = CLIENT_DELETE },
-                                   .object = x->about,
+                                   .object = op->about,
                                    .done = on_deleted,
-                                   .ctx = x };
+                                   .ctx = op };
 
-    api_write_start(&x->write, &w);
+    api_write_start(&op->write, &w);
 }
 
-static void remove_reclaim_finalizer(struct binder_op *x, const struct object *volume);
+static void remove_reclaim_finalizer(struct binder_op *op, const struct object *volume);
 
 static void on_finalizer_removed(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    if (outcome == API_CONFLICT && a->object && ++x->tries <= CONFLICTS_MAX)
-        remove_reclaim_finalizer(x, a->object); /* somebody touched it: no failure */
+    if (outcome == API_CONFLICT && a->object && ++op->tries <= CONFLICTS_MAX)
+        remove_reclaim_finalizer(op, a->object); /* somebody touched it: no failure */
     else if (api_write_succeeded(outcome) || a->r == -ERR_NOT_FOUND)
-        delete_object(x);
+        delete_object(op);
     else
-        op_fail_volume(x, "VolumeFailedDelete", &a->error);
+        op_fail_volume(op, "VolumeFailedDelete", &a->error);
 }
 
 static enum api_decision decide_reclaim_finalizer(void *ctx, const struct object *now, struct buf *body,
@@ -165,87 +166,87 @@ static enum api_decision decide_reclaim_finalizer(void *ctx, const struct object
 }
 
 /* The storage is gone: the finalizer that held the volume for it may go. */
-static void remove_reclaim_finalizer(struct binder_op *x, const struct object *volume)
+static void remove_reclaim_finalizer(struct binder_op *op, const struct object *volume)
 {
-    if (strcmp(volume->uid, x->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM))
-        delete_object(x);
+    if (strcmp(volume->uid, op->about->uid) != 0 || !object_has_finalizer(volume, FINALIZER_RECLAIM))
+        delete_object(op);
     else
-        op_patch(x, volume, NULL, decide_reclaim_finalizer, on_finalizer_removed);
+        op_patch(op, volume, NULL, decide_reclaim_finalizer, on_finalizer_removed);
 }
 
 static void on_volume_reread(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
     if (outcome == API_DONE)
-        remove_reclaim_finalizer(x, a->object);
+        remove_reclaim_finalizer(op, a->object);
     else if (a->r == -ERR_NOT_FOUND)
-        delete_object(x);
+        delete_object(op);
     else
-        op_fail_volume(x, "VolumeFailedDelete", &a->error);
+        op_fail_volume(op, "VolumeFailedDelete", &a->error);
 }
 
 static void on_removed(struct plugin_op *work, int r, const struct error *err)
 {
-    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
-    struct binder *b = x->binder;
+    struct binder_op *op = CONTAINER_OF(work, struct binder_op, work);
+    struct binder *b = op->binder;
 
-    binder_metrics_call(b->metrics, x->plugin->name, "volume_delete",
-                        loop_now_ns(b->o.part.loop) - x->began_ns, r < 0);
+    binder_metrics_call(b->metrics, op->plugin->name, "volume_delete",
+                        loop_now_ns(b->o.part.loop) - op->began_ns, r < 0);
     if (r == 0) {
-        log_info("storage of volume deleted", LOG_STR("volume", x->about->name));
-        op_get_volume(x, x->about->name, on_volume_reread);
+        log_info("storage of volume deleted", LOG_STR("volume", op->about->name));
+        op_get_volume(op, op->about->name, on_volume_reread);
         return;
     }
-    binder_metrics_failed(b->metrics, LONG_DELETE, str_of(x->about->name));
+    binder_metrics_failed(b->metrics, LONG_DELETE, str_of(op->about->name));
     if (err->code == ERR_BUSY) {
-        recorder_event(b->recorder, x->about, EVENT_NORMAL, "VolumeDelete", "%s", err->msg);
-        op_end(x, r, err);
+        recorder_event(b->recorder, op->about, EVENT_NORMAL, "VolumeDelete", "%s", err->msg);
+        op_end(op, r, err);
     } else {
-        op_fail_volume(x, "VolumeFailedDelete", err);
+        op_fail_volume(op, "VolumeFailedDelete", err);
     }
 }
 
-static void op_not_released(struct binder_op *x)
+static void op_not_released(struct binder_op *op)
 {
     struct error err;
 
-    (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is no longer released", x->about->name);
-    op_end(x, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
+    (void)error_set(&err, ERR_CONFLICT, "volume \"%s\" is no longer released", op->about->name);
+    op_end(op, -ERR_CONFLICT, &err); /* the cache will say so too, by the next try */
 }
 
 /* The last look before the storage goes: the volume as the server has it … */
 static void on_volume_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     const struct volume *v;
 
     if (outcome != API_DONE) {
-        op_end(x, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
+        op_end(op, a->r, &a->error); /* gone, and the cache will say so too; or not to be seen */
         return;
     }
     v = volume_of(a->object);
     /* Nor when somebody has decided since to keep it. */
-    if (strcmp(v->obj.uid, x->about->uid) != 0 || v->reclaim != volume_of(x->about)->reclaim ||
-        !decide_is_released(v, binder_claim(x->binder, v->claim.ns, v->claim.name))) {
-        op_not_released(x);
+    if (strcmp(v->obj.uid, op->about->uid) != 0 || v->reclaim != volume_of(op->about)->reclaim ||
+        !decide_is_released(v, binder_claim(op->binder, v->claim.ns, v->claim.name))) {
+        op_not_released(op);
         return;
     }
-    x->fresh = object_ref(a->object);
-    api_read(&x->write, &x->binder->api, KIND_CLAIM, v->claim.ns, v->claim.name, x->go_on, x);
+    op->fresh = object_ref(a->object);
+    api_read(&op->write, &op->binder->api, KIND_CLAIM, v->claim.ns, v->claim.name, op->go_on, op);
 }
 
 /* … and its claim: a cache that is behind is no proof that nobody has it. */
-static bool check_still_released(struct binder_op *x, const struct client_answer *a)
+static bool check_still_released(struct binder_op *op, const struct client_answer *a)
 {
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
 
     if (a->r < 0 && a->r != -ERR_NOT_FOUND) {
-        op_end(x, a->r, &a->error);
+        op_end(op, a->r, &a->error);
         return false;
     }
-    if (!decide_is_released(volume_of(x->fresh), c)) {
-        op_not_released(x);
+    if (!decide_is_released(volume_of(op->fresh), c)) {
+        op_not_released(op);
         return false;
     }
     return true;
@@ -253,28 +254,28 @@ static bool check_still_released(struct binder_op *x, const struct client_answer
 
 static void on_claim_for_delete(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
     (void)outcome;
-    if (!check_still_released(x, a))
+    if (!check_still_released(op, a))
         return;
-    x->began_ns = loop_now_ns(x->binder->o.part.loop);
-    x->work.done = on_removed;
-    op_remove_storage(x);
+    op->began_ns = loop_now_ns(op->binder->o.part.loop);
+    op->work.done = on_removed;
+    op_remove_storage(op);
 }
 
-static void start_delete(void *ctx, struct pending_operation *op)
+static void start_delete(void *ctx, struct pending_operation *pending)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    x->op = op;
-    x->go_on = on_claim_for_delete;
+    op->pending = pending;
+    op->go_on = on_claim_for_delete;
     if (MUTANT("binder-deletes-without-a-look")) {
-        x->fresh = object_ref(x->about);
-        on_claim_for_delete(x, API_REFUSED, &(struct client_answer){ 0 });
+        op->fresh = object_ref(op->about);
+        on_claim_for_delete(op, API_REFUSED, &(struct client_answer){ 0 });
         return;
     }
-    op_get_volume(x, x->about->name, on_volume_read);
+    op_get_volume(op, op->about->name, on_volume_read);
 }
 
 /* Who is said to delete it: a plugin, or whoever its class names. */
@@ -311,46 +312,46 @@ static void reclaim_delete(struct sync *s, const struct volume *v)
 
 /* --- Recycling --- */
 
-static void free_volume(struct binder_op *x, const struct object *volume);
+static void free_volume(struct binder_op *op, const struct object *volume);
 
 static void on_freed(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    if (outcome == API_CONFLICT && a->object && ++x->tries <= CONFLICTS_MAX) {
-        free_volume(x, a->object);
+    if (outcome == API_CONFLICT && a->object && ++op->tries <= CONFLICTS_MAX) {
+        free_volume(op, a->object);
         return;
     }
     if (outcome == API_DONE && a->object)
-        recorder_event(x->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
-    op_end(x, a->r, &a->error); /* what could not be saved is emptied again */
+        recorder_event(op->binder->recorder, a->object, EVENT_NORMAL, "VolumeReclaimed", "Volume reclaimed");
+    op_end(op, a->r, &a->error); /* what could not be saved is emptied again */
 }
 
 /* Nobody's again, or kept for the next claim of that name when somebody wanted it so; still as it was when it
  * was emptied, but for what others wrote. */
-static void free_volume(struct binder_op *x, const struct object *volume)
+static void free_volume(struct binder_op *op, const struct object *volume)
 {
     const struct volume *v = volume_of(volume);
 
-    if (strcmp(volume->uid, x->about->uid) != 0 || !v->claim.is_set ||
-        strcmp(v->claim.uid, volume_of(x->fresh)->claim.uid) != 0)
-        op_end(x, 0, NULL); /* another story: the next sync reads it */
+    if (strcmp(volume->uid, op->about->uid) != 0 || !v->claim.is_set ||
+        strcmp(v->claim.uid, volume_of(op->fresh)->claim.uid) != 0)
+        op_end(op, 0, NULL); /* another story: the next sync reads it */
     else
-        op_patch(x, volume, NULL, decide_unbind, on_freed);
+        op_patch(op, volume, NULL, decide_unbind, on_freed);
 }
 
 static void on_recycled(struct plugin_op *work, int r, const struct error *err)
 {
-    struct binder_op *x = CONTAINER_OF(work, struct binder_op, work);
+    struct binder_op *op = CONTAINER_OF(work, struct binder_op, work);
     struct error failed;
 
     if (r < 0 && !MUTANT("binder-takes-failure-for-emptied")) {
         (void)error_set(&failed, err->code, "Recycle failed: %s", err->msg);
-        op_fail_volume(x, "VolumeFailedRecycle", &failed);
+        op_fail_volume(op, "VolumeFailedRecycle", &failed);
         return;
     }
-    recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeRecycled", "Volume recycled");
-    free_volume(x, x->fresh);
+    recorder_event(op->binder->recorder, op->fresh, EVENT_NORMAL, "VolumeRecycled", "Volume recycled");
+    free_volume(op, op->fresh);
 }
 
 /* Pods that use the name of the claim, as "ns/a,ns/b"; "" when there is none, or a new claim has the name:
@@ -372,30 +373,30 @@ static void users_of(const struct binder *b, const struct volume *v, struct buf 
 static void on_claim_for_recycle(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(RECORDER_MESSAGE_BYTES_MAX);
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
     struct error err;
 
     (void)outcome;
-    if (!check_still_released(x, a))
+    if (!check_still_released(op, a))
         return;
-    users_of(x->binder, volume_of(x->fresh), &users);
+    users_of(op->binder, volume_of(op->fresh), &users);
     if (users.len) {
         (void)error_set(&err, ERR_BUSY, "Volume is used by pods: %s", buf_cstr(&users));
-        recorder_event(x->binder->recorder, x->fresh, EVENT_NORMAL, "VolumeFailedRecycle", "%s", err.msg);
-        op_end(x, -ERR_BUSY, &err);
+        recorder_event(op->binder->recorder, op->fresh, EVENT_NORMAL, "VolumeFailedRecycle", "%s", err.msg);
+        op_end(op, -ERR_BUSY, &err);
         return;
     }
-    x->work.done = on_recycled;
-    MUTANT("binder-frees-without-emptying") ? on_recycled(&x->work, 0, &err) : op_recycle_storage(x);
+    op->work.done = on_recycled;
+    MUTANT("binder-frees-without-emptying") ? on_recycled(&op->work, 0, &err) : op_recycle_storage(op);
 }
 
-static void start_recycle(void *ctx, struct pending_operation *op)
+static void start_recycle(void *ctx, struct pending_operation *pending)
 {
-    struct binder_op *x = ctx;
+    struct binder_op *op = ctx;
 
-    x->op = op;
-    x->go_on = on_claim_for_recycle;
-    op_get_volume(x, x->about->name, on_volume_read);
+    op->pending = pending;
+    op->go_on = on_claim_for_recycle;
+    op_get_volume(op, op->about->name, on_volume_read);
 }
 
 static void reclaim_recycle(struct sync *s, const struct volume *v)

@@ -17,14 +17,14 @@ struct volume_status {
 static enum api_decision decide_volume_status(void *ctx, const struct object *now, struct buf *body,
                                               struct error *err)
 {
-    const struct volume_status *x = ctx;
+    const struct volume_status *status = ctx;
     struct merge_patch p;
 
     merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "status");
     json_out_object(body, NULL);
-    json_out_text(body, "phase", volume_phase_name(x->phase));
-    json_out_text(body, "message", x->message[0] ? x->message : NULL);
+    json_out_text(body, "phase", volume_phase_name(status->phase));
+    json_out_text(body, "message", status->message[0] ? status->message : NULL);
     json_out_end_object(body);
     return api_decision_of(merge_patch_end(&p, err));
 }
@@ -40,8 +40,8 @@ bool set_volume_phase(struct sync *s, const struct volume *v, enum volume_phase 
 
 /* --- Claims --- */
 
-/* The parts of both objects that count, side by side in one document; 0 for one that is not there. */
-struct both {
+/* The parts of a claim and its volume that the status depends on, parsed into one document; 0: absent. */
+struct claim_and_volume {
     struct json *d;
     json_ref claim_status;
     json_ref volume_spec;
@@ -52,13 +52,13 @@ static int read_part(struct json *d, struct str text, json_ref *ret, struct erro
     return text.len == 0 ? 0 : json_parse(d, text, ret, err);
 }
 
-static int read_both(struct binder *b, const struct claim *c, const struct volume *v, struct both *ret,
-                     struct error *err)
+static int read_claim_and_volume(struct binder *b, const struct claim *c, const struct volume *v,
+                                 struct claim_and_volume *ret, struct error *err)
 {
     int r;
 
     json_clear(&b->doc);
-    *ret = (struct both){ .d = &b->doc };
+    *ret = (struct claim_and_volume){ .d = &b->doc };
     r = read_part(ret->d, json_peek(c->obj.text, "status"), &ret->claim_status, err);
     if (r == 0 && v)
         r = read_part(ret->d, json_peek(v->obj.text, "spec"), &ret->volume_spec, err);
@@ -84,48 +84,48 @@ static bool is_equal(const struct json *d, json_ref a, json_ref b)
     return equal;
 }
 
-static void clear_member(struct buf *out, const struct both *x, const char *name)
+static void clear_member(struct buf *out, const struct claim_and_volume *pair, const char *name)
 {
-    if (json_get(x->d, x->claim_status, name))
+    if (json_get(pair->d, pair->claim_status, name))
         json_out_null(out, name);
 }
 
-static void put_modes(struct buf *out, const struct both *x)
+static void put_modes(struct buf *out, const struct claim_and_volume *pair)
 {
-    json_ref modes = json_get(x->d, x->volume_spec, "accessModes");
+    json_ref modes = json_get(pair->d, pair->volume_spec, "accessModes");
 
-    if (is_equal(x->d, json_get(x->d, x->claim_status, "accessModes"), modes))
+    if (is_equal(pair->d, json_get(pair->d, pair->claim_status, "accessModes"), modes))
         return;
     json_out_key(out, "accessModes");
     if (modes)
-        json_write(x->d, modes, out);
+        json_write(pair->d, modes, out);
     else
         json_out_null(out, NULL);
 }
 
 /* The volume's whole map; of what the claim had besides nothing stays. */
-static void put_capacity_map(struct buf *out, const struct both *x)
+static void put_capacity_map(struct buf *out, const struct claim_and_volume *pair)
 {
-    json_ref map = json_get(x->d, x->volume_spec, "capacity");
-    json_ref had = json_get(x->d, x->claim_status, "capacity");
+    json_ref map = json_get(pair->d, pair->volume_spec, "capacity");
+    json_ref had = json_get(pair->d, pair->claim_status, "capacity");
 
     json_out_object(out, "capacity");
-    for (json_ref m = json_first(x->d, map); m; m = json_next(x->d, m)) {
-        json_out_key_str(out, json_key(x->d, m));
-        json_write(x->d, m, out);
+    for (json_ref m = json_first(pair->d, map); m; m = json_next(pair->d, m)) {
+        json_out_key_str(out, json_key(pair->d, m));
+        json_write(pair->d, m, out);
     }
-    for (json_ref m = json_first(x->d, had); m; m = json_next(x->d, m)) {
-        if (json_get_key(x->d, map, json_key(x->d, m)))
+    for (json_ref m = json_first(pair->d, had); m; m = json_next(pair->d, m)) {
+        if (json_get_key(pair->d, map, json_key(pair->d, m)))
             continue;
-        json_out_key_str(out, json_key(x->d, m));
+        json_out_key_str(out, json_key(pair->d, m));
         json_out_null(out, NULL);
     }
     json_out_end_object(out);
 }
 
 /* A resize under way keeps the size from before; else what the volume has. */
-static int put_capacity(struct buf *out, const struct both *x, const struct claim *c, const struct volume *v,
-                        struct error *err)
+static int put_capacity(struct buf *out, const struct claim_and_volume *pair, const struct claim *c,
+                        const struct volume *v, struct error *err)
 {
     const char *before = object_annotation(&v->obj, ANN_PRE_RESIZE_CAPACITY);
     struct quantity size;
@@ -139,19 +139,19 @@ static int put_capacity(struct buf *out, const struct both *x, const struct clai
             size = v->capacity;
         json_out_storage(out, "capacity", &size);
     } else if (!c->has_capacity || quantity_cmp(&c->capacity, &v->capacity) != 0) {
-        put_capacity_map(out, x);
+        put_capacity_map(out, pair);
     }
     return 0;
 }
 
-static int put_with_volume(struct buf *out, const struct both *x, enum claim_phase phase,
+static int put_with_volume(struct buf *out, const struct claim_and_volume *pair, enum claim_phase phase,
                            const struct claim *c, const struct volume *v, struct error *err)
 {
     int r = 0;
 
-    put_modes(out, x);
+    put_modes(out, pair);
     if (c->phase != phase)
-        r = put_capacity(out, x, c, v, err);
+        r = put_capacity(out, pair, c, v, err);
     if (r == 0 && c->phase == CLAIM_PENDING && phase == CLAIM_BOUND &&
         strcmp(c->current_attributes_class, v->attributes_class) != 0)
         json_out_text(out, "currentVolumeAttributesClassName",
@@ -168,9 +168,9 @@ struct claim_status {
 static int write_claim_status(const struct claim_status *s, const struct claim *c, struct buf *out,
                               bool *ret_differs, struct error *err)
 {
-    struct both x;
+    struct claim_and_volume pair;
     size_t empty;
-    int r = read_both(s->binder, c, s->volume, &x, err);
+    int r = read_claim_and_volume(s->binder, c, s->volume, &pair, err);
 
     if (r < 0)
         return r;
@@ -179,11 +179,11 @@ static int write_claim_status(const struct claim_status *s, const struct claim *
     if (c->phase != s->phase)
         json_out_text(out, "phase", claim_phase_name(s->phase));
     if (s->volume) {
-        r = put_with_volume(out, &x, s->phase, c, s->volume, err);
+        r = put_with_volume(out, &pair, s->phase, c, s->volume, err);
     } else {
-        clear_member(out, &x, "accessModes");
-        clear_member(out, &x, "capacity");
-        clear_member(out, &x, "currentVolumeAttributesClassName");
+        clear_member(out, &pair, "accessModes");
+        clear_member(out, &pair, "capacity");
+        clear_member(out, &pair, "currentVolumeAttributesClassName");
     }
     *ret_differs = out->len > empty || out->failed;
     json_out_end_object(out);

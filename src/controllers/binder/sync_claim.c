@@ -39,10 +39,10 @@ static void report_waiting_for_pods(struct sync *s, const struct claim *c)
 
 /* --- The default class --- */
 
-static void on_class_set(const struct sync_request *x, enum api_outcome outcome,
+static void on_class_set(const struct sync_request *request, enum api_outcome outcome,
                          const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
+    struct binder *b = request->sync->ctx;
 
     (void)a;
     binder_metrics_retroactive(b->metrics, !api_write_succeeded(outcome));
@@ -212,10 +212,11 @@ static const struct loss misbound = {
     "ClaimMisbound", "Two claims are bound to the same volume, this one is bound incorrectly"
 };
 
-static void on_lost(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_lost(const struct sync_request *request, enum api_outcome outcome,
+                    const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct loss *loss = x->arg;
+    struct binder *b = request->sync->ctx;
+    const struct loss *loss = request->arg;
 
     if (outcome == API_DONE && a->object)
         recorder_event(b->recorder, a->object, EVENT_WARNING, loss->reason, "%s", loss->message);
@@ -228,10 +229,11 @@ static void set_claim_lost(struct sync *s, const struct claim *c, const struct l
 }
 
 /* The server has been asked for the volume: what it says counts. */
-static void on_volume(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_volume(const struct sync_request *request, enum api_outcome outcome,
+                      const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct object *o = informer_get_key(b->claims, str_of(x->sync->key));
+    struct binder *b = request->sync->ctx;
+    const struct object *o = informer_get_key(b->claims, str_of(request->sync->key));
     const struct volume *v = a->object ? volume_of(a->object) : NULL;
     const struct claim *c = o ? claim_of(o) : NULL;
 
@@ -239,13 +241,13 @@ static void on_volume(const struct sync_request *x, enum api_outcome outcome, co
         return; /* no proof of anything */
     if (v)
         informer_observe(b->volumes, a->object);
-    if (!c || strcmp(c->obj.uid, x->about->uid) != 0 || !object_annotation(&c->obj, ANN_BIND_COMPLETED) ||
-        (v && strcmp(v->obj.name, c->volume_name) != 0))
+    if (!c || strcmp(c->obj.uid, request->about->uid) != 0 ||
+        !object_annotation(&c->obj, ANN_BIND_COMPLETED) || (v && strcmp(v->obj.name, c->volume_name) != 0))
         return; /* it is another story by now; its event brings it back */
     if (decide_has_volume(c, v))
-        bind_steps(x->sync, v, c);
+        bind_steps(request->sync, v, c);
     else
-        set_claim_lost(x->sync, c, v ? &misbound : &lost_volume);
+        set_claim_lost(request->sync, c, v ? &misbound : &lost_volume);
 }
 
 /* C2 to C5. Only the server's word makes a claim Lost, or undoes that: a cache that is behind would cry out

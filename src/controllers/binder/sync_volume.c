@@ -20,12 +20,12 @@ static bool is_claim(const struct claim *c, const struct volume *v)
 }
 
 /* Available, or not: its own phase decides from here on whether it is free. */
-static void on_available(const struct sync_request *x, enum api_outcome outcome,
+static void on_available(const struct sync_request *request, enum api_outcome outcome,
                          const struct client_answer *a)
 {
     (void)outcome;
     (void)a;
-    binder_expect(x->sync->ctx, x->about->name);
+    binder_expect(request->sync->ctx, request->about->name);
 }
 
 /* V1. While the write is in flight the volume counts as free, whatever phase it had: a claim waits for it
@@ -142,20 +142,21 @@ static void rebind_volume(struct sync *s, const struct volume *v, const struct c
 }
 
 /* The server has been asked for the claim: what it says counts. */
-static void on_claim(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_claim(const struct sync_request *request, enum api_outcome outcome,
+                     const struct client_answer *a)
 {
-    struct binder *b = x->sync->ctx;
-    const struct volume *v = binder_volume(b, x->sync->key);
+    struct binder *b = request->sync->ctx;
+    const struct volume *v = binder_volume(b, request->sync->key);
     const struct claim *c = a->object ? claim_of(a->object) : NULL;
 
     if (outcome == API_REFUSED && a->r != -ERR_NOT_FOUND)
         return; /* no proof of anything */
-    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, x->about->uid) != 0)
+    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, request->about->uid) != 0)
         return; /* it is another story by now; its event brings it back */
     if (c && is_claim(c, v) && is_released(v))
-        rebind_volume(x->sync, v, c);
+        rebind_volume(request->sync, v, c);
     else
-        sync_claimed(x->sync, v, c && is_claim(c, v) ? c : NULL);
+        sync_claimed(request->sync, v, c && is_claim(c, v) ? c : NULL);
 }
 
 enum sync_result sync_volume(struct binder *b, struct str key)

@@ -51,19 +51,19 @@ static char *bucket_key(const char *class, unsigned mode, const char *attributes
 
 static int cmp_request(void *ctx, const void *a, const void *b)
 {
-    const struct waiter *x = a, *y = b;
-    int r = quantity_cmp(&x->claim->request, &y->claim->request);
+    const struct waiter *waiter = a, *y = b;
+    int r = quantity_cmp(&waiter->claim->request, &y->claim->request);
 
     (void)ctx;
-    return r ? r : strcmp(x->key, y->key);
+    return r ? r : strcmp(waiter->key, y->key);
 }
 
 static int cmp_key(void *ctx, const void *a, const void *b)
 {
-    const struct waiter *x = a, *y = b;
+    const struct waiter *waiter = a, *y = b;
 
     (void)ctx;
-    return strcmp(x->key, y->key);
+    return strcmp(waiter->key, y->key);
 }
 
 int waiting_new(struct hash_seed seed, struct waiting_claims **ret, struct error *err)
@@ -79,21 +79,21 @@ int waiting_new(struct hash_seed seed, struct waiting_claims **ret, struct error
     return 0;
 }
 
-static uint64_t request_rank(const struct waiter *x)
+static uint64_t request_rank(const struct waiter *waiter)
 {
-    return quantity_rank(&x->claim->request);
+    return quantity_rank(&waiter->claim->request);
 }
 
 /* No volume wakes it any more. */
-static void waiter_leave_bucket(struct waiting_claims *w, struct waiter *x)
+static void waiter_leave_bucket(struct waiting_claims *w, struct waiter *waiter)
 {
-    struct bucket_of_claims *k = TAKE(x->bucket);
+    struct bucket_of_claims *k = TAKE(waiter->bucket);
 
-    void *removed = k ? omap_remove(&k->by_request, request_rank(x), x) : NULL;
+    void *removed = k ? omap_remove(&k->by_request, request_rank(waiter), waiter) : NULL;
 
     if (!k)
         return;
-    assert(removed == x);
+    assert(removed == waiter);
     (void)removed;
     if (k->by_request.count > 0)
         return;
@@ -103,25 +103,25 @@ static void waiter_leave_bucket(struct waiting_claims *w, struct waiter *x)
     free(k);
 }
 
-static void waiter_free(struct waiting_claims *w, struct waiter *x)
+static void waiter_free(struct waiting_claims *w, struct waiter *waiter)
 {
-    (void)map_remove(&w->waiters, str_of(x->key));
-    (void)omap_remove(&w->by_key, 0, x);
-    waiter_leave_bucket(w, x);
-    (void)object_unref((struct object *)(uintptr_t)x->claim);
-    free(x->key);
-    free(x);
+    (void)map_remove(&w->waiters, str_of(waiter->key));
+    (void)omap_remove(&w->by_key, 0, waiter);
+    waiter_leave_bucket(w, waiter);
+    (void)object_unref((struct object *)(uintptr_t)waiter->claim);
+    free(waiter->key);
+    free(waiter);
 }
 
 struct waiting_claims *waiting_free(struct waiting_claims *w)
 {
     struct omap_cursor at;
-    struct waiter *x;
+    struct waiter *waiter;
 
     if (!w)
         return NULL;
-    while ((x = omap_first(&w->by_key, &at)))
-        waiter_free(w, x);
+    while ((waiter = omap_first(&w->by_key, &at)))
+        waiter_free(w, waiter);
     omap_done(&w->by_key);
     map_done(&w->waiters);
     map_done(&w->buckets);
@@ -150,28 +150,29 @@ static struct bucket_of_claims *bucket_for(struct waiting_claims *w, const struc
 
 void waiting_put(struct waiting_claims *w, const struct claim *c, enum wants wants)
 {
-    struct waiter *x;
+    struct waiter *waiter;
 
     waiting_remove(w, c->obj.ns, c->obj.name);
-    x = calloc(1, sizeof *x);
-    if (!x)
+    waiter = calloc(1, sizeof *waiter);
+    if (!waiter)
         die_with_reason(NO_MEMORY_FOR_CLAIM);
-    x->claim = claim_of(object_ref(&c->obj));
-    x->key = must_print(c->obj.ns, '/', c->obj.name);
-    x->bucket = wants != WANTS_NO_VOLUME ? bucket_for(w, c, wants) : NULL;
-    if (map_put(&w->waiters, str_of(x->key), x, NULL) < 0 || omap_insert(&w->by_key, 0, x) < 0 ||
-        (x->bucket && omap_insert(&x->bucket->by_request, request_rank(x), x) < 0))
+    waiter->claim = claim_of(object_ref(&c->obj));
+    waiter->key = must_print(c->obj.ns, '/', c->obj.name);
+    waiter->bucket = wants != WANTS_NO_VOLUME ? bucket_for(w, c, wants) : NULL;
+    if (map_put(&w->waiters, str_of(waiter->key), waiter, NULL) < 0 ||
+        omap_insert(&w->by_key, 0, waiter) < 0 ||
+        (waiter->bucket && omap_insert(&waiter->bucket->by_request, request_rank(waiter), waiter) < 0))
         die_with_reason(NO_MEMORY_FOR_CLAIM);
 }
 
 void waiting_remove(struct waiting_claims *w, const char *ns, const char *name)
 {
     char *key = must_print(ns, '/', name);
-    struct waiter *x = map_get(&w->waiters, str_of(key));
+    struct waiter *waiter = map_get(&w->waiters, str_of(key));
 
     free(key);
-    if (x)
-        waiter_free(w, x);
+    if (waiter)
+        waiter_free(w, waiter);
 }
 
 size_t waiting_count(const struct waiting_claims *w)
@@ -201,11 +202,11 @@ static const struct claim *wake_one(struct waiting_claims *w, const struct volum
     free(key);
     if (!k)
         return NULL;
-    for (struct waiter *x = last_within(k, &v->capacity, &at); x; x = omap_prev(&at)) {
-        if (match_volume(v, x->claim, &free_volume) != REJECT_NONE)
+    for (struct waiter *waiter = last_within(k, &v->capacity, &at); waiter; waiter = omap_prev(&at)) {
+        if (match_volume(v, waiter->claim, &free_volume) != REJECT_NONE)
             continue;
-        waiter_leave_bucket(w, x);
-        return x->claim;
+        waiter_leave_bucket(w, waiter);
+        return waiter->claim;
     }
     return NULL;
 }
@@ -225,8 +226,8 @@ static const char *bucket_check(const struct waiting_claims *w, const struct buc
 
     if (map_get(&w->buckets, str_of(k->key)) != k || k->by_request.count == 0)
         return "waiting claims are in a bucket that does not exist";
-    for (const struct waiter *x = omap_first(&k->by_request, &at); x; x = omap_next(&at))
-        if (x->bucket != k || map_get(&w->waiters, str_of(x->key)) != x)
+    for (const struct waiter *waiter = omap_first(&k->by_request, &at); waiter; waiter = omap_next(&at))
+        if (waiter->bucket != k || map_get(&w->waiters, str_of(waiter->key)) != waiter)
             return "a bucket lists a waiting claim of another bucket";
     return NULL;
 }
@@ -238,9 +239,10 @@ const char *waiting_check(const struct waiting_claims *w)
     size_t in_buckets = 0, with_bucket = 0;
     struct omap_cursor cursor;
 
-    for (const struct waiter *x = omap_first(&w->by_key, &cursor); x && !wrong; x = omap_next(&cursor)) {
-        with_bucket += x->bucket != NULL;
-        if (map_get(&w->waiters, str_of(x->key)) != x)
+    for (const struct waiter *waiter = omap_first(&w->by_key, &cursor); waiter && !wrong;
+         waiter = omap_next(&cursor)) {
+        with_bucket += waiter->bucket != NULL;
+        if (map_get(&w->waiters, str_of(waiter->key)) != waiter)
             wrong = "a waiting claim is not found by its key";
     }
     for (size_t at = 0; !wrong && (k = map_next(&w->buckets, &at, NULL));) {
@@ -256,7 +258,7 @@ void waiting_each_of_class(const struct waiting_claims *w, const char *class, wa
 {
     struct omap_cursor at;
 
-    for (const struct waiter *x = omap_first(&w->by_key, &at); x; x = omap_next(&at))
-        if (!x->claim->has_class || strcmp(x->claim->class, class) == 0)
-            fn(ctx, x->claim);
+    for (const struct waiter *waiter = omap_first(&w->by_key, &at); waiter; waiter = omap_next(&at))
+        if (!waiter->claim->has_class || strcmp(waiter->claim->class, class) == 0)
+            fn(ctx, waiter->claim);
 }

@@ -400,10 +400,10 @@ static void begin_service(struct served_driver *d)
     d->options = (struct csi_function_options){ .part = c->o.part,
                                                 .peer = d->peer,
                                                 .settings = &d->settings,
-                                                .lease_ns = c->o.lease_ns,
+                                                .loop = c->o.loop,
+                                                .record_ns = c->o.lease_ns,
                                                 .node_name = c->o.node_name,
-                                                .identity = c->o.identity,
-                                                .ctx = c->o.ctx };
+                                                .identity = c->o.identity };
     /* Another socket has the leases of the driver if it was lost a moment ago. */
     for (size_t i = 0; i < c->all.count; i++) {
         struct served_driver *other = c->all.items[i];

@@ -28,7 +28,7 @@ struct csi_controllers_options {
     const struct csi_driver_settings *drivers;
     size_t drivers_count;
     const struct csi_function_type *const *types; /* terminated by NULL */
-    void *ctx;                                    /* for the functions */
+    const struct provisioner_loop *loop;          /* for the provisioner */
     const char *node_name;                        /* see csi_function_options */
     const char *identity;                         /* in leases */
     const char *lease_ns;

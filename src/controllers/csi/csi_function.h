@@ -11,6 +11,8 @@
 #include "controllers/csi/csi_peer.h"
 #include "machinery/component_deps.h"
 
+struct provisioner_loop;
+
 /* Options of a driver: section csi.drivers.NAME of the settings. Zero: the default, which
  * csi_driver_settings_complete() fills in; a function gets them complete. */
 struct csi_driver_settings {
@@ -43,10 +45,10 @@ struct csi_function_options {
     struct component_deps part; /* the informers have all kinds that functions read, and are synced */
     struct csi_peer *peer;      /* ready */
     const struct csi_driver_settings *settings; /* complete */
-    const char *lease_ns;                       /* namespace of leases, and of the record of calls */
+    const struct provisioner_loop *loop;        /* of the provisioner (controllers/provisioner) */
+    const char *record_ns;                      /* namespace of the records of calls, and of leases */
     const char *node_name;                      /* of a node deployment: this node; NULL: the whole cluster */
     const char *identity;                       /* of this process, for csiProvisionerIdentity */
-    void *ctx;                                  /* of csi_controllers_options */
 };
 
 /* What a function knows of an object, for explanations. */

@@ -103,10 +103,11 @@ static void add_one(struct metric *m)
         metric_add(m, 1);
 }
 
-static void on_created(const struct sync_request *x, enum api_outcome outcome, const struct client_answer *a)
+static void on_created(const struct sync_request *request, enum api_outcome outcome,
+                       const struct client_answer *a)
 {
-    struct ephemeral *e = x->sync->ctx;
-    const struct object *o = informer_get_key(e->pods, str_of(x->sync->key));
+    struct ephemeral *e = request->sync->ctx;
+    const struct object *o = informer_get_key(e->pods, str_of(request->sync->key));
     const struct pod_volume *v = o ? missing_of(e, pod_of(o)) : NULL;
 
     if (outcome == API_DONE || !v)

@@ -60,21 +60,13 @@ int expand_write_begun(const struct claim *c, const char *resizer, const struct 
                        struct timestamp now, struct buf *out, struct error *err);
 /* It says so already. */
 bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to);
-/* The file system is the node's to grow. */
-int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
-                              struct error *err);
 /* On the claim: who is to expand it. */
 int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err);
-/* On the volume: its new size, and the one before where the node is not done (before NULL: it is not kept).
- */
-int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
-                      struct buf *out, struct error *err);
-int expand_write_forgotten(const struct volume *v, struct buf *out, struct error *err);
 
 /* --- The steps --- */
 
 enum sync_result expand_sync(void *ctx, struct str key);
 /* Sends nothing, tells nobody. */
-void expansion_free(struct claim_expansion *x);
+void expansion_free(struct claim_expansion *expansion);
 
 #endif

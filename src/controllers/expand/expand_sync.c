@@ -36,75 +36,78 @@ struct claim_expansion {
 
 /* --- Lifecycle --- */
 
-void expansion_free(struct claim_expansion *x)
+void expansion_free(struct claim_expansion *expansion)
 {
-    TAILQ_REMOVE(&x->owner->expansions, x, link);
-    api_write_cancel(&x->write);
-    x->job = job_drop(x->job);
-    x->plugin = plugin_unref(x->plugin);
-    (void)object_unref(x->claim);
-    (void)object_unref(x->volume);
-    free(x);
+    TAILQ_REMOVE(&expansion->owner->expansions, expansion, link);
+    api_write_cancel(&expansion->write);
+    expansion->job = job_drop(expansion->job);
+    expansion->plugin = plugin_unref(expansion->plugin);
+    (void)object_unref(expansion->claim);
+    (void)object_unref(expansion->volume);
+    free(expansion);
 }
 
-static void expansion_end(struct claim_expansion *x, enum sync_result result)
+static void expansion_end(struct claim_expansion *expansion, enum sync_result result)
 {
-    controller_finish(x->owner->controller, (struct str){ x->key, x->key_len }, result);
-    expansion_free(x);
+    controller_finish(expansion->owner->controller, (struct str){ expansion->key, expansion->key_len },
+                      result);
+    expansion_free(expansion);
 }
 
-static void expansion_fail(struct claim_expansion *x, const struct error *err)
+static void expansion_fail(struct claim_expansion *expansion, const struct error *err)
 {
-    log_warn("cannot expand claim, will retry", LOG_STR("claim", x->key), LOG_ERR(err));
-    expansion_end(x, SYNC_AGAIN);
+    log_warn("cannot expand claim, will retry", LOG_STR("claim", expansion->key), LOG_ERR(err));
+    expansion_end(expansion, SYNC_AGAIN);
 }
 
 /* What went wrong is the claim's owner's to know. */
-static void expansion_fail_with_event(struct claim_expansion *x, const struct error *err)
+static void expansion_fail_with_event(struct claim_expansion *expansion, const struct error *err)
 {
-    recorder_event(x->owner->recorder, x->claim, EVENT_WARNING, "VolumeResizeFailed", "%s", err->msg);
-    expansion_fail(x, err);
+    recorder_event(expansion->owner->recorder, expansion->claim, EVENT_WARNING, "VolumeResizeFailed", "%s",
+                   err->msg);
+    expansion_fail(expansion, err);
 }
 
-static struct timestamp now_of(const struct claim_expansion *x)
+static struct timestamp now_of(const struct claim_expansion *expansion)
 {
-    return timestamp_of_ns(clock_real_ns(x->owner->clock));
+    return timestamp_of_ns(clock_real_ns(expansion->owner->clock));
 }
 
 /* --- Writing --- */
 
 /* Of the claim's status, the claim or the volume. */
-static void patch_object(struct claim_expansion *x, const struct object *o, const char *subresource,
+static void patch_object(struct claim_expansion *expansion, const struct object *o, const char *subresource,
                          api_decide_fn *decide, api_done_fn *done)
 {
     struct api_write_options w = {
-        .api = x->owner->api,
+        .api = expansion->owner->api,
         .request = { .verb = CLIENT_PATCH, .subresource = subresource, .patch = CLIENT_PATCH_STRATEGIC },
         .object = o,
         .decide = decide,
         .step = API_STEP_RESIZE,
-        .informer = o->kind->kind == KIND_CLAIM ? x->owner->claims : x->owner->volumes,
+        .informer = o->kind->kind == KIND_CLAIM ? expansion->owner->claims : expansion->owner->volumes,
         .done = done,
-        .ctx = x
+        .ctx = expansion
     };
 
-    api_write_start(&x->write, &w);
+    api_write_start(&expansion->write, &w);
 }
 
 /* True when all is as it should be, and the answer is what is known now. Else the sync is over: overtaken by
  * another writer it begins anew. */
-static bool store_answer(struct claim_expansion *x, enum api_outcome outcome, const struct client_answer *a)
+static bool store_answer(struct claim_expansion *expansion, enum api_outcome outcome,
+                         const struct client_answer *a)
 {
     struct object **place;
 
     if (outcome == API_CONFLICT) {
-        expansion_end(x, SYNC_OVERTAKEN);
+        expansion_end(expansion, SYNC_OVERTAKEN);
     } else if (a->r == -ERR_NOT_FOUND) {
-        expansion_end(x, SYNC_DONE);
+        expansion_end(expansion, SYNC_DONE);
     } else if (!api_write_succeeded(outcome) || !a->object) {
-        expansion_fail_with_event(x, &a->error);
+        expansion_fail_with_event(expansion, &a->error);
     } else {
-        place = a->object->kind->kind == KIND_CLAIM ? &x->claim : &x->volume;
+        place = a->object->kind->kind == KIND_CLAIM ? &expansion->claim : &expansion->volume;
         (void)object_unref(*place);
         *place = object_ref(a->object);
         return true;
@@ -114,80 +117,81 @@ static bool store_answer(struct claim_expansion *x, enum api_outcome outcome, co
 
 static void on_last_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct claim_expansion *x = ctx;
+    struct claim_expansion *expansion = ctx;
 
-    if (store_answer(x, outcome, a))
-        expansion_end(x, SYNC_DONE);
+    if (store_answer(expansion, outcome, a))
+        expansion_end(expansion, SYNC_DONE);
 }
 
 /* --- (d) --- */
 
 static void on_done_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct claim_expansion *x = ctx;
+    struct claim_expansion *expansion = ctx;
 
-    if (!store_answer(x, outcome, a))
+    if (!store_answer(expansion, outcome, a))
         return;
-    log_info("claim expanded", LOG_STR("claim", x->key));
-    recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "VolumeResizeSuccessful",
-                   "ExpandVolume succeeded for volume %s", x->key);
-    expansion_end(x, SYNC_DONE);
+    log_info("claim expanded", LOG_STR("claim", expansion->key));
+    recorder_event(expansion->owner->recorder, expansion->claim, EVENT_NORMAL, "VolumeResizeSuccessful",
+                   "ExpandVolume succeeded for volume %s", expansion->key);
+    expansion_end(expansion, SYNC_DONE);
 }
 
-static bool needs_node(const struct claim_expansion *x)
+static bool needs_node(const struct claim_expansion *expansion)
 {
-    return x->plugin->expand->needs_fs_resize && volume_of(x->volume)->mode != VOLUME_MODE_BLOCK;
+    return expansion->plugin->expand->needs_fs_resize &&
+           volume_of(expansion->volume)->mode != VOLUME_MODE_BLOCK;
 }
 
 static enum api_decision decide_node_pending(void *ctx, const struct object *now, struct buf *body,
                                              struct error *err)
 {
-    return api_decision_of(expand_write_node_pending(claim_of(now), now_of(ctx), body, err));
+    return api_decision_of(resize_write_node_pending(claim_of(now), now_of(ctx), body, err));
 }
 
-static void write_node_pending(struct claim_expansion *x)
+static void write_node_pending(struct claim_expansion *expansion)
 {
-    patch_object(x, x->claim, "status", decide_node_pending, on_last_written);
+    patch_object(expansion, expansion->claim, "status", decide_node_pending, on_last_written);
 }
 
 static enum api_decision decide_done(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
-    const struct claim_expansion *x = ctx;
+    const struct claim_expansion *expansion = ctx;
 
-    return api_decision_of(resize_write_done(claim_of(now), &x->size, body, err));
+    return api_decision_of(resize_write_done(claim_of(now), &expansion->size, body, err));
 }
 
-static void write_done(struct claim_expansion *x)
+static void write_done(struct claim_expansion *expansion)
 {
-    patch_object(x, x->claim, "status", decide_done, on_done_written);
+    patch_object(expansion, expansion->claim, "status", decide_done, on_done_written);
 }
 
 /* --- (c) --- */
 
 static void on_size_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct claim_expansion *x = ctx;
+    struct claim_expansion *expansion = ctx;
 
-    if (!store_answer(x, outcome, a))
+    if (!store_answer(expansion, outcome, a))
         return;
-    if (needs_node(x) && !MUTANT("expand-skips-the-node"))
-        write_node_pending(x);
+    if (needs_node(expansion) && !MUTANT("expand-skips-the-node"))
+        write_node_pending(expansion);
     else
-        write_done(x);
+        write_done(expansion);
 }
 
 /* A volume never says less than it did. */
 static enum api_decision decide_size(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
-    const struct claim_expansion *x = ctx;
+    const struct claim_expansion *expansion = ctx;
     const struct volume *v = volume_of(now);
-    bool keeps = needs_node(x) && !object_annotation(now, ANN_PRE_RESIZE_CAPACITY);
-    bool grows = quantity_cmp(&v->capacity, &x->size) < 0;
+    bool keeps = needs_node(expansion) && !object_annotation(now, ANN_PRE_RESIZE_CAPACITY);
+    bool grows = quantity_cmp(&v->capacity, &expansion->size) < 0;
 
     if (!keeps && !grows)
         return API_AS_IT_IS;
-    return api_decision_of(
-        expand_write_size(v, grows ? &x->size : &v->capacity, keeps ? &x->before : NULL, body, err));
+    return api_decision_of(resize_write_capacity(v, grows ? &expansion->size : &v->capacity,
+                                                 keeps ? &expansion->before : NULL, body, err));
 }
 
 /* --- (b) --- */
@@ -222,73 +226,74 @@ static void plugin_expand_free(struct job *j)
 static void on_expanded(void *ctx, struct job *j, int r, const struct error *err)
 {
     const struct plugin_expand *w = CONTAINER_OF(j, struct plugin_expand, job);
-    struct claim_expansion *x = ctx;
-    uint64_t took_ns = loop_now_ns(x->owner->loop) - x->started_ns;
+    struct claim_expansion *expansion = ctx;
+    uint64_t took_ns = loop_now_ns(expansion->owner->loop) - expansion->started_ns;
     struct error told;
 
-    x->job = NULL;
-    if (x->owner->seconds)
-        metric_observe(metric_of(x->owner->seconds, x->plugin->name, "expand_volume",
+    expansion->job = NULL;
+    if (expansion->owner->seconds)
+        metric_observe(metric_of(expansion->owner->seconds, expansion->plugin->name, "expand_volume",
                                  r < 0 ? PART_FAILURE : PART_SUCCESS, "false"),
                        (double)took_ns / (double)NS_PER_S);
     if (r < 0) {
-        (void)error_set(&told, err->code, "error expanding volume \"%s\" of plugin \"%s\": %s", x->key,
-                        x->plugin->name, err->msg);
-        expansion_fail_with_event(x, &told);
+        (void)error_set(&told, err->code, "error expanding volume \"%s\" of plugin \"%s\": %s",
+                        expansion->key, expansion->plugin->name, err->msg);
+        expansion_fail_with_event(expansion, &told);
         return;
     }
     if (w->bytes != w->request.new_bytes)
-        x->size = quantity_of((int64_t)w->bytes, QUANTITY_BINARY_SI);
-    patch_object(x, x->volume, NULL, decide_size, on_size_written);
+        expansion->size = quantity_of((int64_t)w->bytes, QUANTITY_BINARY_SI);
+    patch_object(expansion, expansion->volume, NULL, decide_size, on_size_written);
 }
 
 /* Without a limit: plugins have their own. */
-static void run_plugin(struct claim_expansion *x)
+static void run_plugin(struct claim_expansion *expansion)
 {
     static const struct job_type type = { "volume expansion", plugin_expand_run, plugin_expand_free };
     struct plugin_expand *w = calloc(1, sizeof *w);
     struct error err;
 
-    x->started_ns = loop_now_ns(x->owner->loop);
-    x->size = claim_of(x->claim)->allocated;
+    expansion->started_ns = loop_now_ns(expansion->owner->loop);
+    expansion->size = claim_of(expansion->claim)->allocated;
     if (!w) {
         (void)error_no_memory(&err);
-        expansion_fail(x, &err);
+        expansion_fail(expansion, &err);
         return;
     }
-    w->plugin = plugin_ref(x->plugin);
-    w->volume = object_ref(x->volume);
+    w->plugin = plugin_ref(expansion->plugin);
+    w->volume = object_ref(expansion->volume);
     w->env = (struct volume_env){
-        .node_name = "", .tools.stop = &w->job.stop, .stop = &w->job.stop, .clock = x->owner->clock
+        .node_name = "", .tools.stop = &w->job.stop, .stop = &w->job.stop, .clock = expansion->owner->clock
     };
     w->request = (struct expand_request){ .spec.volume = volume_of(w->volume),
-                                          .new_bytes = (uint64_t)quantity_value(&x->size),
-                                          .old_bytes = (uint64_t)quantity_value(&x->before) };
+                                          .new_bytes = (uint64_t)quantity_value(&expansion->size),
+                                          .old_bytes = (uint64_t)quantity_value(&expansion->before) };
     w->job.type = &type;
     w->job.about = w->volume->name;
-    x->job = &w->job;
-    job_begin(&w->job, x->owner->pool, on_expanded, x);
+    expansion->job = &w->job;
+    job_begin(&w->job, expansion->owner->pool, on_expanded, expansion);
 }
 
 /* --- (a) --- */
 
 static void on_begun_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct claim_expansion *x = ctx;
+    struct claim_expansion *expansion = ctx;
 
-    if (store_answer(x, outcome, a))
-        run_plugin(x);
+    if (store_answer(expansion, outcome, a))
+        run_plugin(expansion);
 }
 
 static enum api_decision decide_begun(void *ctx, const struct object *now, struct buf *body,
                                       struct error *err)
 {
-    const struct claim_expansion *x = ctx;
+    const struct claim_expansion *expansion = ctx;
     const struct claim *c = claim_of(now);
 
-    if (expand_is_begun(c, x->plugin->name, &x->size))
+    if (expand_is_begun(c, expansion->plugin->name, &expansion->size))
         return API_AS_IT_IS;
-    return api_decision_of(expand_write_begun(c, x->plugin->name, &x->size, now_of(x), body, err));
+    return api_decision_of(
+        expand_write_begun(c, expansion->plugin->name, &expansion->size, now_of(expansion), body, err));
 }
 
 /* --- What the volume says --- */
@@ -296,64 +301,66 @@ static enum api_decision decide_begun(void *ctx, const struct object *now, struc
 static enum api_decision decide_resizer(void *ctx, const struct object *now, struct buf *body,
                                         struct error *err)
 {
-    const struct claim_expansion *x = ctx;
-    const char *driver = migration_driver(migration_plugin(volume_of(x->volume)->source.kind));
+    const struct claim_expansion *expansion = ctx;
+    const char *driver = migration_driver(migration_plugin(volume_of(expansion->volume)->source.kind));
 
     if (object_annotation_is(now, ANN_RESIZER, driver))
         return API_AS_IT_IS;
     return api_decision_of(expand_write_resizer(claim_of(now), driver, body, err));
 }
 
-static void hand_to_driver(struct claim_expansion *x)
+static void hand_to_driver(struct claim_expansion *expansion)
 {
-    recorder_event(x->owner->recorder, x->claim, EVENT_NORMAL, "ExternalExpanding",
+    recorder_event(expansion->owner->recorder, expansion->claim, EVENT_NORMAL, "ExternalExpanding",
                    "CSI migration enabled for %s; waiting for external resizer to expand the pvc",
-                   migration_plugin(volume_of(x->volume)->source.kind));
-    patch_object(x, x->claim, NULL, decide_resizer, on_last_written);
+                   migration_plugin(volume_of(expansion->volume)->source.kind));
+    patch_object(expansion, expansion->claim, NULL, decide_resizer, on_last_written);
 }
 
 static enum api_decision decide_forgotten(void *ctx, const struct object *now, struct buf *body,
                                           struct error *err)
 {
     (void)ctx;
-    return api_decision_of(expand_write_forgotten(volume_of(now), body, err));
+    return api_decision_of(resize_write_forgotten(volume_of(now), body, err));
 }
 
-static void start_plan(struct claim_expansion *x)
+static void start_plan(struct claim_expansion *expansion)
 {
-    struct expand_decision d = expand_decide(x->owner->registry, claim_of(x->claim), volume_of(x->volume));
+    struct expand_decision d =
+        expand_decide(expansion->owner->registry, claim_of(expansion->claim), volume_of(expansion->volume));
     struct error err;
 
-    x->plugin = plugin_ref(d.plugin);
-    x->size = d.to;
+    expansion->plugin = plugin_ref(d.plugin);
+    expansion->size = d.to;
     switch (d.plan) {
     case EXPAND_NOTHING:
-        expansion_end(x, SYNC_DONE);
+        expansion_end(expansion, SYNC_DONE);
         break;
     case EXPAND_NOT_BOUND:
         (void)error_set(&err, ERR_CONFLICT, "persistent Volume is not bound to PVC being updated : %s",
-                        x->key);
-        expansion_fail(x, &err);
+                        expansion->key);
+        expansion_fail(expansion, &err);
         break;
     case EXPAND_MIGRATED:
-        hand_to_driver(x);
+        hand_to_driver(expansion);
         break;
     case EXPAND_OTHERS:
-        recorder_event(x->owner->recorder, x->claim, d.is_doubtful ? EVENT_WARNING : EVENT_NORMAL,
-                       "ExternalExpanding", "waiting for an external controller to expand this PVC");
-        expansion_end(x, SYNC_DONE);
+        recorder_event(expansion->owner->recorder, expansion->claim,
+                       d.is_doubtful ? EVENT_WARNING : EVENT_NORMAL, "ExternalExpanding",
+                       "waiting for an external controller to expand this PVC");
+        expansion_end(expansion, SYNC_DONE);
         break;
     case EXPAND_FOLLOW:
-        write_done(x);
+        write_done(expansion);
         break;
     case EXPAND_FORGET_SIZE:
-        patch_object(x, x->volume, NULL, decide_forgotten, on_last_written);
+        patch_object(expansion, expansion->volume, NULL, decide_forgotten, on_last_written);
         break;
     case EXPAND_TO_NODE:
-        write_node_pending(x);
+        write_node_pending(expansion);
         break;
     case EXPAND_TO:
-        patch_object(x, x->claim, "status", decide_begun, on_begun_written);
+        patch_object(expansion, expansion->claim, "status", decide_begun, on_begun_written);
         break;
     }
 }
@@ -362,17 +369,17 @@ static void start_plan(struct claim_expansion *x)
 
 static void on_volume(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct claim_expansion *x = ctx;
+    struct claim_expansion *expansion = ctx;
     struct error err;
 
     if (outcome != API_DONE) {
         err = a->error;
-        (void)error_wrap(&err, "failed to get PV \"%s\"", claim_of(x->claim)->volume_name);
-        expansion_fail(x, &err);
+        (void)error_wrap(&err, "failed to get PV \"%s\"", claim_of(expansion->claim)->volume_name);
+        expansion_fail(expansion, &err);
         return;
     }
-    x->volume = object_ref(a->object);
-    start_plan(x);
+    expansion->volume = object_ref(a->object);
+    start_plan(expansion);
 }
 
 /* Most claims have what they ask for: the caches say so, and the server is not asked. */
@@ -388,19 +395,19 @@ enum sync_result expand_sync(void *ctx, struct str key)
 {
     struct expand *e = ctx;
     const struct object *o = informer_get_key(e->claims, key);
-    struct claim_expansion *x;
+    struct claim_expansion *expansion;
 
     if (!o || is_quiet(e, claim_of(o)))
         return SYNC_DONE;
-    x = calloc(1, sizeof *x + key.len + 1);
-    if (!x)
+    expansion = calloc(1, sizeof *expansion + key.len + 1);
+    if (!expansion)
         return SYNC_AGAIN;
-    x->owner = e;
-    x->claim = object_ref(o);
-    x->before = claim_of(o)->capacity;
-    x->key_len = key.len;
-    memcpy(x->key, key.s, key.len);
-    TAILQ_INSERT_TAIL(&e->expansions, x, link);
-    api_read(&x->write, &e->api, KIND_VOLUME, "", claim_of(o)->volume_name, on_volume, x);
+    expansion->owner = e;
+    expansion->claim = object_ref(o);
+    expansion->before = claim_of(o)->capacity;
+    expansion->key_len = key.len;
+    memcpy(expansion->key, key.s, key.len);
+    TAILQ_INSERT_TAIL(&e->expansions, expansion, link);
+    api_read(&expansion->write, &e->api, KIND_VOLUME, "", claim_of(o)->volume_name, on_volume, expansion);
     return SYNC_LATER;
 }

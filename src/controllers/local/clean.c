@@ -333,10 +333,10 @@ static void on_progress_timer(void *ctx)
 
 static int cmp_names(const void *a, const void *b)
 {
-    const struct local_cleaning *x = *(struct local_cleaning *const *)a,
+    const struct local_cleaning *cleaning = *(struct local_cleaning *const *)a,
                                 *y = *(struct local_cleaning *const *)b;
 
-    return strcmp(x->volume->name, y->volume->name);
+    return strcmp(cleaning->volume->name, y->volume->name);
 }
 
 void local_collect_wipes(void *local, struct metric_sink *to)
@@ -429,7 +429,7 @@ static void on_volume(void *ctx, enum api_outcome outcome, const struct client_a
     struct error err;
 
     (void)outcome;
-    if (reclaim_check_volume(a, c->volume, &err) < 0) {
+    if (reclaim_check_volume(a, c->volume, /* finalizer= */ NULL, &err) < 0) {
         cleaning_fail(c, &err);
         return;
     }
@@ -488,7 +488,7 @@ void local_clean_all(struct local *l)
         else if (v->reclaim != RECLAIM_DELETE)
             recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnknownReclaimPolicy",
                            "Volume has unrecognized PersistentVolumeReclaimPolicy");
-        else if (reclaim_is_due(v))
+        else if (reclaim_is_due(v, /* finalizer= */ NULL))
             clean_volume(l, v);
     }
 }

@@ -201,11 +201,11 @@ static int scan_run(struct job *j, struct error *err)
 
 static int cmp_found(const void *a, const void *b)
 {
-    const struct local_candidate *x = a, *y = b;
+    const struct local_candidate *candidate = a, *y = b;
 
-    if (x->class != y->class)
-        return x->class < y->class ? -1 : 1;
-    return strcmp(x->name, y->name);
+    if (candidate->class != y->class)
+        return candidate->class < y->class ? -1 : 1;
+    return strcmp(candidate->name, y->name);
 }
 
 const struct local_candidate *finds_get(const struct finds *f, const struct local_class *k, const char *name)

@@ -1,70 +1,25 @@
-/* What provisioners outside the binder have in common, run in this process: claims that name one of them get
- * a volume, and released volumes that it made go, with their storage.
+/* The provisioning loop: claims that name a provisioner of this process get a volume, and released volumes
+ * that it made are deleted with their storage.
  *
- * Making and removing storage are blocking functions on the pool; all the rest is here: which claims and
- * volumes are its own, the volume's object, events, and how often what failed is tried again. After fifteen
- * failures an item waits for the next resync.
+ * A type (controllers/provisioner_type.h) makes and removes the storage. The loop decides which claims and
+ * volumes are its own, writes the volume's object and events, and retries. After fifteen failures an item
+ * waits for the next resync, unless its type goes on.
  *
- * Storage is made before its volume is saved, under a name that follows from the claim, so that a crash
- * between the two is made good by the next try. Storage is removed after a last look at the server. */
+ * Storage is made before its volume is saved, under a name that follows from the claim, so that the next try
+ * completes what a crash interrupted. Storage is removed only after the volume and the claim were read from
+ * the server once more. */
 #ifndef BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_H
 #define BERTH_CONTROLLERS_PROVISIONER_PROVISIONER_H
 
-#include "api/claim.h"
-#include "api/class.h"
-#include "api/node.h"
-#include "api/volume.h"
-#include "host/remove.h"
-#include "io/pool.h"
-#include "machinery/component_deps.h"
-#include "plugins/reclaim_guard.h"
-
-/* How a try left things. */
-enum provision_state {
-    PROVISION_FINISHED,      /* it is over: made, or nothing of it is there */
-    PROVISION_IN_BACKGROUND, /* it may still be going on: asked again until it is known, claim or no claim */
-    PROVISION_NO_CHANGE,     /* whatever it was before */
-    PROVISION_RESCHEDULE,    /* over, and not to be had on that node: the scheduler is to choose another */
-};
-
-struct provision_job {
-    const char *volume_name;
-    const struct claim *claim;
-    const struct storage_class *class;
-    const struct node *node; /* selected; NULL for none */
-};
-
-/* Both functions run on a worker, see their arguments and nothing else, and can be repeated. */
-struct provisioner_type {
-    /* Makes the storage and writes the volume's source, as members of its spec: `"nfs":{…}`. Of a failure
-     * *state, which is PROVISION_FINISHED before, says what is left, and ERR_INVALID that another try will
-     * fare no better. */
-    int (*provision)(const void *ctx, const struct provision_job *q, const host_stop *stop,
-                     struct buf *source, enum provision_state *state, struct error *err);
-    /* Removes it, unless the guard refuses; what is not there is done. class: NULL when there is none of that
-     * name. */
-    int (*remove)(const void *ctx, const struct volume *v, const struct storage_class *class,
-                  const struct host_guard *guard, const host_stop *stop, struct error *err);
-    /* What is told by none: of a provision and of a removal. */
-#define PROVISIONER_IGNORED ERR_OP_PENDING
-};
-
-struct provisioner_options {
-    struct component_deps part;
-    struct pool *pool;
-    const struct provisioner_type *type;
-    const void *ctx;  /* the type's; outlives the pool */
-    const char *name; /* of classes' provisioner; borrowed */
-    struct reclaim_rules reclaim;
-};
-
-struct provisioner;
+#include "controllers/provisioner_type.h"
 
 int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err);
 void provisioner_start(struct provisioner *p);
-/* NULL when what it has in memory fits together, else what does not. For the simulator. */
+/* NULL if its state in memory is consistent, else what is wrong. For the simulator. */
 const char *provisioner_check(const struct provisioner *p);
 struct provisioner *provisioner_free(struct provisioner *p);
 DEFINE_CLEANUP(struct provisioner, provisioner_free)
+
+extern const struct provisioner_loop provisioner_loop;
 
 #endif

@@ -97,22 +97,22 @@ static int csi_block_publish(const struct volume_plugin *self, const struct volu
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
     char staged[PATH_MAX], target[PATH_MAX], dir[PATH_MAX];
-    struct csi_publish x = { .spec = &q->spec,
-                             .pod = q->pod,
-                             .csi = q->csi,
-                             .is_block = true,
-                             .fs_group = -1,
-                             .handle = source->handle,
-                             .target = target,
-                             .stage_path = staged,
-                             .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
+    struct csi_publish publish = { .spec = &q->spec,
+                                   .pod = q->pod,
+                                   .csi = q->csi,
+                                   .is_block = true,
+                                   .fs_group = -1,
+                                   .handle = source->handle,
+                                   .target = target,
+                                   .stage_path = staged,
+                                   .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
     Csi__V1__NodePublishVolumeRequest m;
     struct csi_conn c;
     int r = csi_conn_open(self, env, source->driver, &c, err);
 
     assert(q->csi);
     if (r == 0)
-        r = csi_publish_message(&x, &c, &m, err);
+        r = csi_publish_message(&publish, &c, &m, err);
     if (r == 0)
         r = devices_path(env->root, "staging", spec_name(&q->spec), NULL, staged, err);
     if (r == 0)
@@ -127,7 +127,7 @@ static int csi_block_publish(const struct volume_plugin *self, const struct volu
         r = csi_call(&c, CSI_NODE_PUBLISH, &m.base, NULL, err);
     if (r == 0)
         (void)snprintf(ret, PATH_MAX, "%s", target);
-    arena_done(&x.arena);
+    arena_done(&publish.arena);
     return r;
 }
 

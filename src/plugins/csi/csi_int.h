@@ -80,6 +80,10 @@ struct csi_secrets {
     size_t count;
 };
 
+/* The values of a Secret. ERR_INVALID: a value is not text; the error names its key only. */
+struct secret;
+int csi_secret_messages(struct arena *a, const struct secret *secret, struct csi_secrets *ret,
+                        struct error *err);
 /* ERR_INVALID: a value is not text. what: the name of the reference, `NodeStageSecretRef`; for a secret that
  * could not be fetched: `fetching WHAT NS/NAME failed: …`, ERR_UNAVAILABLE. more: room for further secrets.
  */
@@ -115,8 +119,8 @@ struct csi_publish {
     struct arena arena;     /* for the message */
 };
 /* The NodePublishVolume request. Raw block volumes get no tokens. */
-int csi_publish_message(struct csi_publish *x, const struct csi_conn *c, Csi__V1__NodePublishVolumeRequest *m,
-                        struct error *err);
+int csi_publish_message(struct csi_publish *publish, const struct csi_conn *c,
+                        Csi__V1__NodePublishVolumeRequest *m, struct error *err);
 
 /* --- Data files (volume_data.c) --- */
 

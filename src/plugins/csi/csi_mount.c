@@ -121,9 +121,9 @@ static void add_pod_info(struct arena *a, const struct pod *pod, bool is_ephemer
 }
 
 /* {"AUDIENCE":{"token":"…","expirationTimestamp":"…"}}, sorted by audience. */
-static char *tokens_json(struct csi_publish *x)
+static char *tokens_json(struct csi_publish *publish)
 {
-    const struct csi_request *csi = x->csi;
+    const struct csi_request *csi = publish->csi;
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(CSI_MEMORY_BYTES_MAX);
 
     json_out_object(&out, NULL);
@@ -134,29 +134,29 @@ static char *tokens_json(struct csi_publish *x)
         json_out_end_object(&out);
     }
     json_out_end_object(&out);
-    return out.failed ? NULL : arena_dup(&x->arena, buf_str(&out));
+    return out.failed ? NULL : arena_dup(&publish->arena, buf_str(&out));
 }
 
-static int add_tokens(struct csi_publish *x, struct csi_pairs *context, struct csi_secrets *secrets,
+static int add_tokens(struct csi_publish *publish, struct csi_pairs *context, struct csi_secrets *secrets,
                       struct error *err)
 {
     static const char key[] = KEY("serviceAccount.tokens");
-    const struct csi_request *csi = x->csi;
+    const struct csi_request *csi = publish->csi;
     Csi__V1__Secret *secret;
     char *text;
 
-    if (x->is_block || !csi->driver || csi->driver->token_requests_count == 0)
+    if (publish->is_block || !csi->driver || csi->driver->token_requests_count == 0)
         return 0;
     if (csi->token.r < 0) {
         *err = csi->token.err;
         return csi_transient(err);
     }
-    text = tokens_json(x);
-    secret = arena_alloc(&x->arena, sizeof *secret);
+    text = tokens_json(publish);
+    secret = arena_alloc(&publish->arena, sizeof *secret);
     if (!text || !secret || !secrets->items)
         return error_no_memory(err);
     if (!csi->driver->tokens_in_secrets) {
-        csi_pairs_set(&x->arena, context, key, text);
+        csi_pairs_set(&publish->arena, context, key, text);
         return 0;
     }
     csi__v1__secret__init(secret);
@@ -166,26 +166,27 @@ static int add_tokens(struct csi_publish *x, struct csi_pairs *context, struct c
     return 0;
 }
 
-int csi_publish_message(struct csi_publish *x, const struct csi_conn *c, Csi__V1__NodePublishVolumeRequest *m,
-                        struct error *err)
+int csi_publish_message(struct csi_publish *publish, const struct csi_conn *c,
+                        Csi__V1__NodePublishVolumeRequest *m, struct error *err)
 {
-    const struct csi_request *csi = x->csi;
-    struct csi_pairs attributes = csi_pairs_of(&x->arena, spec_source(x->spec).csi->attributes, POD_KEYS + 1);
+    const struct csi_request *csi = publish->csi;
+    struct csi_pairs attributes =
+        csi_pairs_of(&publish->arena, spec_source(publish->spec).csi->attributes, POD_KEYS + 1);
     struct csi_pairs published;
     struct csi_secrets secrets = { 0 };
     struct kvs context;
-    int r = csi_publish_context(csi, x->spec, &context, err);
+    int r = csi_publish_context(csi, publish->spec, &context, err);
 
     csi__v1__node_publish_volume_request__init(m);
     if (r == 0)
-        r = csi_secrets_of(&x->arena, csi, x->spec, CSI_SECRET_NODE_PUBLISH, "NodePublishSecretRef", 1,
-                           &secrets, err);
+        r = csi_secrets_of(&publish->arena, csi, publish->spec, CSI_SECRET_NODE_PUBLISH,
+                           "NodePublishSecretRef", 1, &secrets, err);
     if (r < 0)
         return r;
-    published = csi_pairs_of(&x->arena, context, 0);
+    published = csi_pairs_of(&publish->arena, context, 0);
     if (csi->driver && csi->driver->pod_info_on_mount)
-        add_pod_info(&x->arena, x->pod, x->spec->inlined, &attributes);
-    r = add_tokens(x, &attributes, &secrets, err);
+        add_pod_info(&publish->arena, publish->pod, publish->spec->inlined, &attributes);
+    r = add_tokens(publish, &attributes, &secrets, err);
     if (r < 0)
         return r;
     m->publish_context = published.items;
@@ -194,14 +195,14 @@ int csi_publish_message(struct csi_publish *x, const struct csi_conn *c, Csi__V1
     m->n_volume_context = attributes.count;
     m->secrets = secrets.items;
     m->n_secrets = secrets.count;
-    m->volume_id = (char *)(uintptr_t)x->handle;
-    m->target_path = (char *)(uintptr_t)x->target;
-    if (x->stage_path)
-        m->staging_target_path = (char *)(uintptr_t)x->stage_path;
-    m->volume_capability = csi_capability_of(&x->arena, c, x->spec, x->is_block, x->fs_group,
-                                             x->is_block ? "" : csi->mount_context);
-    m->readonly = is_read_only(x->spec);
-    return arena_check(&x->arena, err);
+    m->volume_id = (char *)(uintptr_t)publish->handle;
+    m->target_path = (char *)(uintptr_t)publish->target;
+    if (publish->stage_path)
+        m->staging_target_path = (char *)(uintptr_t)publish->stage_path;
+    m->volume_capability = csi_capability_of(&publish->arena, c, publish->spec, publish->is_block,
+                                             publish->fs_group, publish->is_block ? "" : csi->mount_context);
+    m->readonly = is_read_only(publish->spec);
+    return arena_check(&publish->arena, err);
 }
 
 /* --- Set up --- */
@@ -244,26 +245,26 @@ static int apply_fs_group(const struct volume_env *env, const struct set_up_requ
 }
 
 static int publish_volume(struct csi_conn *c, const struct volume_env *env, const struct set_up_request *q,
-                          struct csi_publish *x, struct error *err)
+                          struct csi_publish *publish, struct error *err)
 {
     Csi__V1__NodePublishVolumeRequest m;
     char dir[PATH_MAX];
-    int r = csi_publish_message(x, c, &m, err);
+    int r = csi_publish_message(publish, c, &m, err);
 
-    csi_parent(x->target, dir);
+    csi_parent(publish->target, dir);
     if (r < 0)
         return r;
-    r = csi_pod_data_write(env, x->spec, x->handle, x->csi->mount_context, dir, err);
+    r = csi_pod_data_write(env, publish->spec, publish->handle, publish->csi->mount_context, dir, err);
     if (r < 0) /* the directory may exist, and an earlier call may have succeeded */
         return q->is_remount ? r : -(int)(err->code = ERR_INCOMPLETE);
     r = csi_call(c, CSI_NODE_PUBLISH, &m.base, NULL, err);
     /* A failed call must not remove a mount that may already have existed. */
-    if (r < 0 && r != -ERR_UNCERTAIN && !x->csi->is_reconstructed && !q->is_remount)
+    if (r < 0 && r != -ERR_UNCERTAIN && !publish->csi->is_reconstructed && !q->is_remount)
         r = csi_dir_undo(dir, MOUNT_DIR, r, err);
     if (r < 0 || q->fs_group < 0 || csi_can(c, CAN(VOLUME_MOUNT_GROUP)) ||
-        !policy_allows(x->spec, x->csi->driver))
+        !policy_allows(publish->spec, publish->csi->driver))
         return r;
-    return apply_fs_group(env, q, x->target, x->handle, err);
+    return apply_fs_group(env, q, publish->target, publish->handle, err);
 }
 
 static int csi_set_up(const struct volume_plugin *self, const struct volume_env *env,
@@ -271,13 +272,13 @@ static int csi_set_up(const struct volume_plugin *self, const struct volume_env 
 {
     const struct csi_source *source = spec_source(&q->spec).csi;
     char handle[CSI_HANDLE_BYTES], target[PATH_MAX], staged[PATH_MAX];
-    struct csi_publish x = { .spec = &q->spec,
-                             .pod = q->pod,
-                             .csi = q->csi,
-                             .fs_group = q->fs_group,
-                             .handle = handle,
-                             .target = target,
-                             .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
+    struct csi_publish publish = { .spec = &q->spec,
+                                   .pod = q->pod,
+                                   .csi = q->csi,
+                                   .fs_group = q->fs_group,
+                                   .handle = handle,
+                                   .target = target,
+                                   .arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX) };
     struct csi_conn c;
     int r = csi_conn_of(self, env, source->driver, &c, err);
 
@@ -292,11 +293,11 @@ static int csi_set_up(const struct volume_plugin *self, const struct volume_env 
         r = csi_path(self, env->root, q->pod->obj.uid, spec_name(&q->spec), &q->spec, target, err);
     if (r == 0 && q->spec.volume && csi_can(&c, CAN(STAGE_UNSTAGE_VOLUME))) {
         r = csi_stage_path(env->root, source->driver, handle, staged, err);
-        x.stage_path = staged;
+        publish.stage_path = staged;
     }
     if (r == 0)
-        r = publish_volume(&c, env, q, &x, err);
-    arena_done(&x.arena);
+        r = publish_volume(&c, env, q, &publish, err);
+    arena_done(&publish.arena);
     return r;
 }
 

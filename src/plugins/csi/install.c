@@ -22,7 +22,7 @@
 #define ROUNDS_MAX 4
 #define QUOTED_BYTES 96
 
-static void step_begin(struct csi_install *x, enum csi_install_step step);
+static void step_begin(struct csi_install *install, enum csi_install_step step);
 
 /* --- The Node --- */
 
@@ -35,7 +35,7 @@ static enum api_decision refuse_install(int r)
 }
 
 /* The annotation with or without our driver; "" if none is left. */
-static int node_ids(const struct csi_install *x, const struct object *node, struct buf *out,
+static int node_ids(const struct csi_install *install, const struct object *node, struct buf *out,
                     struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -46,9 +46,9 @@ static int node_ids(const struct csi_install *x, const struct object *node, stru
     json_init(&d, DOC_BYTES_MAX);
     if (!old || json_parse(&d, str_of(old), &root, &ignored) < 0 || json_type(&d, root) != JSON_OBJECT)
         root = json_new_object(&d); /* not valid JSON: replaced */
-    (void)json_remove(&d, root, x->o.driver);
-    if (x->o.what == CSI_INSTALL_DRIVER)
-        json_set(&d, root, x->o.driver, json_new_string(&d, str_of(x->o.node_id)));
+    (void)json_remove(&d, root, install->o.driver);
+    if (install->o.what == CSI_INSTALL_DRIVER)
+        json_set(&d, root, install->o.driver, json_new_string(&d, str_of(install->o.node_id)));
     json_sort_members(&d, root);
     if (json_check(&d, err) < 0)
         return -(int)err->code;
@@ -58,12 +58,12 @@ static int node_ids(const struct csi_install *x, const struct object *node, stru
 }
 
 /* The driver's topology must not contradict existing labels. */
-static int check_topology(const struct csi_install *x, const struct object *node, struct error *err)
+static int check_topology(const struct csi_install *install, const struct object *node, struct error *err)
 {
     char k[QUOTED_BYTES], v[QUOTED_BYTES], w[QUOTED_BYTES];
 
-    for (uint32_t i = 0; i < x->o.topology.count; i++) {
-        const struct kv *one = &x->o.topology.items[i];
+    for (uint32_t i = 0; i < install->o.topology.count; i++) {
+        const struct kv *one = &install->o.topology.items[i];
         const char *now = object_label(node, one->key);
         if (!now || strcmp(now, one->value) == 0)
             continue;
@@ -78,10 +78,10 @@ static int check_topology(const struct csi_install *x, const struct object *node
     return 0;
 }
 
-static bool has_labels(const struct csi_install *x, const struct object *node)
+static bool has_labels(const struct csi_install *install, const struct object *node)
 {
-    for (uint32_t i = 0; i < x->o.topology.count; i++)
-        if (!object_label(node, x->o.topology.items[i].key))
+    for (uint32_t i = 0; i < install->o.topology.count; i++)
+        if (!object_label(node, install->o.topology.items[i].key))
             return false;
     return true;
 }
@@ -89,24 +89,24 @@ static bool has_labels(const struct csi_install *x, const struct object *node)
 static enum api_decision decide_node(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf ids = BUF_INIT(MEMORY_BYTES_MAX);
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
     const char *old = object_annotation(now, ANN_NODE_ID);
     struct merge_patch p;
 
-    x->node_uid = arena_dup(&x->arena, str_of(now->uid));
-    if (arena_check(&x->arena, err) < 0)
+    install->node_uid = arena_dup(&install->arena, str_of(now->uid));
+    if (arena_check(&install->arena, err) < 0)
         return API_REFUSE;
-    if (x->o.what == CSI_INSTALL_DRIVER && x->o.node_id[0] == '\0')
+    if (install->o.what == CSI_INSTALL_DRIVER && install->o.node_id[0] == '\0')
         return refuse_install(error_set(err, ERR_INVALID, "driverNodeID must not be empty"));
-    if (x->o.what == CSI_INSTALL_NODE)
+    if (install->o.what == CSI_INSTALL_NODE)
         return API_AS_IT_IS;
-    if (node_ids(x, now, &ids, err) < 0 || check_topology(x, now, err) < 0)
+    if (node_ids(install, now, &ids, err) < 0 || check_topology(install, now, err) < 0)
         return API_REFUSE;
-    if (strcmp(old ? old : "", buf_cstr(&ids)) == 0 && has_labels(x, now))
+    if (strcmp(old ? old : "", buf_cstr(&ids)) == 0 && has_labels(install, now))
         return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
-    for (uint32_t i = 0; i < x->o.topology.count; i++)
-        merge_patch_label(&p, x->o.topology.items[i].key, x->o.topology.items[i].value);
+    for (uint32_t i = 0; i < install->o.topology.count; i++)
+        merge_patch_label(&p, install->o.topology.items[i].key, install->o.topology.items[i].value);
     merge_patch_annotation(&p, ANN_NODE_ID, ids.len ? buf_cstr(&ids) : NULL);
     return api_decision_of(merge_patch_end(&p, err));
 }
@@ -137,13 +137,13 @@ static void write_migrated(struct buf *out)
     buf_add_char(out, '"');
 }
 
-static void write_new(const struct csi_install *x, struct buf *out)
+static void write_new(const struct csi_install *install, struct buf *out)
 {
     json_out_object(out, NULL);
     json_out_text(out, "apiVersion", "storage.k8s.io/v1");
     json_out_text(out, "kind", "CSINode");
     json_out_object(out, "metadata");
-    json_out_text(out, "name", x->o.node_name);
+    json_out_text(out, "name", install->o.node_name);
     json_out_object(out, "annotations");
     write_migrated(out);
     json_out_end_object(out);
@@ -151,8 +151,8 @@ static void write_new(const struct csi_install *x, struct buf *out)
     json_out_object(out, NULL);
     json_out_text(out, "apiVersion", "v1");
     json_out_text(out, "kind", "Node");
-    json_out_text(out, "name", x->o.node_name);
-    json_out_text(out, "uid", x->node_uid);
+    json_out_text(out, "name", install->o.node_name);
+    json_out_text(out, "uid", install->node_uid);
     json_out_end_object(out);
     json_out_end_array(out);
     json_out_end_object(out);
@@ -163,16 +163,16 @@ static void write_new(const struct csi_install *x, struct buf *out)
     json_out_end_object(out);
 }
 
-static json_ref driver_entry(const struct csi_install *x, struct json *d)
+static json_ref driver_entry(const struct csi_install *install, struct json *d)
 {
     json_ref entry = json_new_object(d), keys = json_new_array(d), limit;
-    int64_t count = x->o.volumes_max < INT32_MAX ? x->o.volumes_max : INT32_MAX;
+    int64_t count = install->o.volumes_max < INT32_MAX ? install->o.volumes_max : INT32_MAX;
 
-    json_set_string(d, entry, "name", x->o.driver);
-    json_set_string(d, entry, "nodeID", x->o.node_id);
-    for (uint32_t i = 0; i < x->o.topology.count; i++) /* sorted */
-        json_append(d, keys, json_new_string(d, str_of(x->o.topology.items[i].key)));
-    if (x->o.topology.count)
+    json_set_string(d, entry, "name", install->o.driver);
+    json_set_string(d, entry, "nodeID", install->o.node_id);
+    for (uint32_t i = 0; i < install->o.topology.count; i++) /* sorted */
+        json_append(d, keys, json_new_string(d, str_of(install->o.topology.items[i].key)));
+    if (install->o.topology.count)
         json_set(d, entry, "topologyKeys", keys);
     if (count > 0) {
         limit = json_new_object(d);
@@ -184,7 +184,7 @@ static json_ref driver_entry(const struct csi_install *x, struct json *d)
 
 /* The desired spec.drivers in *out; empty if nothing has to change. An entry that may not be changed is
  * removed, and the next round adds the new one. */
-static int csi_node_drivers(struct csi_install *x, const struct object *now, struct buf *out,
+static int csi_node_drivers(struct csi_install *install, const struct object *now, struct buf *out,
                             struct error *err)
 {
     _cleanup_(json_done_p) struct json d;
@@ -199,13 +199,13 @@ static int csi_node_drivers(struct csi_install *x, const struct object *now, str
     if (json_type(&d, drivers) != JSON_ARRAY)
         drivers = json_new_array(&d);
     old = json_first(&d, drivers);
-    while (old && !json_is_string(&d, json_get(&d, old, "name"), x->o.driver))
+    while (old && !json_is_string(&d, json_get(&d, old, "name"), install->o.driver))
         old = json_next(&d, old);
-    entry = x->o.what == CSI_INSTALL_DRIVER ? driver_entry(x, &d) : 0;
+    entry = install->o.what == CSI_INSTALL_DRIVER ? driver_entry(install, &d) : 0;
     if (entry ? old && json_equal(&d, old, entry) : !old)
         return json_check(&d, err);
-    x->changes_driver = old && entry;
-    if (x->changes_driver && !x->must_remove_first)
+    install->changes_driver = old && entry;
+    if (install->changes_driver && !install->must_remove_first)
         json_replace(&d, old, entry);
     else if (old)
         json_unlink(&d, old);
@@ -217,10 +217,10 @@ static int csi_node_drivers(struct csi_install *x, const struct object *now, str
 }
 
 /* The CSINode belongs to a deleted node of the same name. */
-static bool is_foreign(const struct csi_install *x, const struct object *now)
+static bool is_foreign(const struct csi_install *install, const struct object *now)
 {
     for (uint32_t i = 0; i < now->owners_count; i++)
-        if (strcmp(now->owners[i].kind, "Node") == 0 && strcmp(now->owners[i].uid, x->node_uid) != 0)
+        if (strcmp(now->owners[i].kind, "Node") == 0 && strcmp(now->owners[i].uid, install->node_uid) != 0)
             return true;
     return false;
 }
@@ -229,18 +229,18 @@ static enum api_decision decide_patch(void *ctx, const struct object *now, struc
                                       struct error *err)
 {
     _cleanup_(buf_done_p) struct buf drivers = BUF_INIT(DOC_BYTES_MAX);
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
     struct merge_patch p;
 
-    if (is_foreign(x, now)) {
-        x->foreign_uid = arena_dup(&x->arena, str_of(now->uid));
+    if (is_foreign(install, now)) {
+        install->foreign_uid = arena_dup(&install->arena, str_of(now->uid));
         return refuse_install(
             error_set(err, ERR_CONFLICT, "CSINode '%s' belongs to another node", now->name));
     }
-    if (x->o.what == CSI_INSTALL_NODE)
+    if (install->o.what == CSI_INSTALL_NODE)
         return API_AS_IT_IS;
-    x->changes_driver = false;
-    if (csi_node_drivers(x, now, &drivers, err) < 0)
+    install->changes_driver = false;
+    if (csi_node_drivers(install, now, &drivers, err) < 0)
         return API_REFUSE;
     if (drivers.len == 0)
         return API_AS_IT_IS;
@@ -256,99 +256,99 @@ static enum api_decision decide_patch(void *ctx, const struct object *now, struc
 static enum api_decision decide_create(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
-    const struct csi_install *x = ctx;
+    const struct csi_install *install = ctx;
 
     (void)err;
     if (now)
         return API_AS_IT_IS;
-    write_new(x, body);
+    write_new(install, body);
     return API_SEND;
 }
 
 /* --- Steps --- */
 
-static void install_end(struct csi_install *x, int r, const struct error *err)
+static void install_end(struct csi_install *install, int r, const struct error *err)
 {
-    void (*done)(void *ctx, int r, const struct error *err) = x->o.done;
-    void *ctx = x->o.ctx;
+    void (*done)(void *ctx, int r, const struct error *err) = install->o.done;
+    void *ctx = install->o.ctx;
     struct error copy = *err;
 
-    csi_install_cancel(x);
+    csi_install_cancel(install);
     done(ctx, r, &copy);
 }
 
 static void on_node(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
 
-    if (!api_write_succeeded(outcome) && !(a->r == -ERR_NOT_FOUND && x->o.what == CSI_UNINSTALL_DRIVER))
-        install_end(x, a->r, &a->error);
-    else if (!x->node_uid) /* the Node is deleted, and its CSINode is deleted with it */
-        install_end(x, 0, &a->error);
+    if (!api_write_succeeded(outcome) && !(a->r == -ERR_NOT_FOUND && install->o.what == CSI_UNINSTALL_DRIVER))
+        install_end(install, a->r, &a->error);
+    else if (!install->node_uid) /* the Node is deleted, and its CSINode is deleted with it */
+        install_end(install, 0, &a->error);
     else
-        step_begin(x, INSTALL_PATCH);
+        step_begin(install, INSTALL_PATCH);
 }
 
 /* Most servers do not allow changes of an entry: it is removed and added again. */
-static bool needs_another_step(struct csi_install *x, int r)
+static bool needs_another_step(struct csi_install *install, int r)
 {
     if (r == 0)
-        return x->changes_driver && x->must_remove_first; /* the entry is removed */
-    if (r != -ERR_INVALID || !x->changes_driver || x->must_remove_first)
+        return install->changes_driver && install->must_remove_first; /* the entry is removed */
+    if (r != -ERR_INVALID || !install->changes_driver || install->must_remove_first)
         return false;
-    x->must_remove_first = true;
+    install->must_remove_first = true;
     return true;
 }
 
 static void on_patched(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
 
     (void)outcome;
-    if (x->o.what == CSI_UNINSTALL_DRIVER && (a->r == -ERR_NOT_FOUND || x->foreign_uid))
-        install_end(x, 0, &(struct error){ 0 }); /* nothing of ours exists */
-    else if (x->foreign_uid && ++x->rounds < ROUNDS_MAX)
-        step_begin(x, INSTALL_DELETE);
-    else if (a->r == -ERR_NOT_FOUND && ++x->rounds < ROUNDS_MAX)
-        step_begin(x, INSTALL_CREATE);
-    else if (needs_another_step(x, a->r) && ++x->rounds < ROUNDS_MAX)
-        step_begin(x, INSTALL_PATCH);
+    if (install->o.what == CSI_UNINSTALL_DRIVER && (a->r == -ERR_NOT_FOUND || install->foreign_uid))
+        install_end(install, 0, &(struct error){ 0 }); /* nothing of ours exists */
+    else if (install->foreign_uid && ++install->rounds < ROUNDS_MAX)
+        step_begin(install, INSTALL_DELETE);
+    else if (a->r == -ERR_NOT_FOUND && ++install->rounds < ROUNDS_MAX)
+        step_begin(install, INSTALL_CREATE);
+    else if (needs_another_step(install, a->r) && ++install->rounds < ROUNDS_MAX)
+        step_begin(install, INSTALL_PATCH);
     else
-        install_end(x, a->r, &a->error);
+        install_end(install, a->r, &a->error);
 }
 
 static void on_made(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
 
     if (!api_write_succeeded(outcome))
-        install_end(x, a->r, &a->error);
+        install_end(install, a->r, &a->error);
     else
-        step_begin(x, INSTALL_PATCH);
+        step_begin(install, INSTALL_PATCH);
 }
 
 static void on_deleted(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    struct csi_install *x = ctx;
+    struct csi_install *install = ctx;
 
-    x->foreign_uid = NULL;
+    install->foreign_uid = NULL;
     if (!api_write_succeeded(outcome))
-        install_end(x, a->r, &a->error);
+        install_end(install, a->r, &a->error);
     else
-        step_begin(x, INSTALL_CREATE);
+        step_begin(install, INSTALL_CREATE);
 }
 
-static void step_begin(struct csi_install *x, enum csi_install_step step)
+static void step_begin(struct csi_install *install, enum csi_install_step step)
 {
     struct api_write_options o = {
-        .api = x->o.api,
+        .api = install->o.api,
         .patience = API_BACKOFF,
         .step = API_STEP_CSI_NODE,
-        .request = { .verb = CLIENT_PATCH, .kind = &csi_node_kind, .name = x->o.node_name },
-        .ctx = x,
+        .request = { .verb = CLIENT_PATCH, .kind = &csi_node_kind, .name = install->o.node_name },
+        .ctx = install,
     };
 
-    x->step = step;
+    install->step = step;
     switch (step) {
     case INSTALL_NODE:
         o.request.kind = &node_kind;
@@ -366,14 +366,14 @@ static void step_begin(struct csi_install *x, enum csi_install_step step)
         break;
     case INSTALL_DELETE:
         o.request.verb = CLIENT_DELETE;
-        o.request.if_uid = x->foreign_uid;
+        o.request.if_uid = install->foreign_uid;
         o.done = on_deleted;
         break;
     case INSTALL_IDLE:
         assert(!"not a step");
         return;
     }
-    api_write_start(&x->write, &o);
+    api_write_start(&install->write, &o);
 }
 
 /* --- Lifecycle --- */
@@ -388,25 +388,25 @@ static struct kvs copy_pairs(struct arena *a, struct kvs from)
     return (struct kvs){ pairs, from.count };
 }
 
-void csi_install_start(struct csi_install *x, const struct csi_install_options *o)
+void csi_install_start(struct csi_install *install, const struct csi_install_options *o)
 {
     bool is_driver = o->what != CSI_INSTALL_NODE;
-    struct arena *a = &x->arena;
+    struct arena *a = &install->arena;
 
-    assert(x->step == INSTALL_IDLE);
-    *x = (struct csi_install){ .o = *o, .arena = ARENA_INIT(MEMORY_BYTES_MAX) };
-    x->o.node_name = arena_dup(a, str_of(o->node_name));
-    if (!x->o.node_name)
-        x->o.node_name = ""; /* never used by a request */
-    x->o.driver = is_driver ? arena_dup(a, str_of(o->driver)) : "";
-    x->o.node_id = o->what == CSI_INSTALL_DRIVER ? arena_dup(a, str_of(o->node_id)) : "";
-    x->o.topology = o->what == CSI_INSTALL_DRIVER ? copy_pairs(a, o->topology) : (struct kvs){ 0 };
-    step_begin(x, INSTALL_NODE);
+    assert(install->step == INSTALL_IDLE);
+    *install = (struct csi_install){ .o = *o, .arena = ARENA_INIT(MEMORY_BYTES_MAX) };
+    install->o.node_name = arena_dup(a, str_of(o->node_name));
+    if (!install->o.node_name)
+        install->o.node_name = ""; /* never used by a request */
+    install->o.driver = is_driver ? arena_dup(a, str_of(o->driver)) : "";
+    install->o.node_id = o->what == CSI_INSTALL_DRIVER ? arena_dup(a, str_of(o->node_id)) : "";
+    install->o.topology = o->what == CSI_INSTALL_DRIVER ? copy_pairs(a, o->topology) : (struct kvs){ 0 };
+    step_begin(install, INSTALL_NODE);
 }
 
-void csi_install_cancel(struct csi_install *x)
+void csi_install_cancel(struct csi_install *install)
 {
-    api_write_cancel(&x->write);
-    arena_done(&x->arena);
-    *x = (struct csi_install){ 0 };
+    api_write_cancel(&install->write);
+    arena_done(&install->arena);
+    *install = (struct csi_install){ 0 };
 }

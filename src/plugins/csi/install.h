@@ -50,13 +50,13 @@ struct csi_install {
 
 /* `detected topology value collision: driver reported "K":"V" but existing label is "K":"W"`, ERR_CONFLICT.
  * `driverNodeID must not be empty`, ERR_INVALID. */
-void csi_install_start(struct csi_install *x, const struct csi_install_options *o);
+void csi_install_start(struct csi_install *install, const struct csi_install_options *o);
 /* Requests that were sent may still take effect. Accepts an idle one. */
-void csi_install_cancel(struct csi_install *x);
+void csi_install_cancel(struct csi_install *install);
 
-static inline bool csi_install_is_active(const struct csi_install *x)
+static inline bool csi_install_is_active(const struct csi_install *install)
 {
-    return x->step != INSTALL_IDLE;
+    return install->step != INSTALL_IDLE;
 }
 
 #endif

@@ -74,6 +74,19 @@ static int add_secret(struct arena *a, const struct config_entry *e, struct csi_
     return 0;
 }
 
+int csi_secret_messages(struct arena *a, const struct secret *secret, struct csi_secrets *ret,
+                        struct error *err)
+{
+    struct csi_secrets all = { .items = arena_array(a, secret->data.count, sizeof *all.items) };
+    int r = arena_check(a, err);
+
+    for (uint32_t i = 0; i < secret->data.count && r == 0; i++)
+        r = add_secret(a, &secret->data.items[i], &all, err);
+    if (r == 0)
+        *ret = all;
+    return r;
+}
+
 int csi_secrets_of(struct arena *a, const struct csi_request *q, const struct volume_spec *s,
                    enum csi_secret which, const char *what, size_t more, struct csi_secrets *ret,
                    struct error *err)
@@ -195,23 +208,23 @@ Csi__V1__VolumeCapability *csi_capability_of(struct arena *a, const struct csi_c
                                              const char *context)
 {
     static Csi__V1__Nothing nothing = CSI__V1__NOTHING__INIT;
-    Csi__V1__VolumeCapability *x = arena_alloc(a, sizeof *x);
+    Csi__V1__VolumeCapability *capability = arena_alloc(a, sizeof *capability);
     Csi__V1__VolumeCapability__AccessMode *mode = arena_alloc(a, sizeof *mode);
 
-    if (!x || !mode)
+    if (!capability || !mode)
         return NULL;
-    csi__v1__volume_capability__init(x);
+    csi__v1__volume_capability__init(capability);
     csi__v1__volume_capability__access_mode__init(mode);
     mode->mode =
         mode_of(s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER));
-    x->access_mode = mode;
+    capability->access_mode = mode;
     if (is_block) {
-        x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-        x->block = &nothing;
-        return x;
+        capability->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+        capability->block = &nothing;
+        return capability;
     }
-    x->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
-    x->mount = mount_of(a, s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP),
-                        fs_group, context);
-    return x;
+    capability->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+    capability->mount = mount_of(
+        a, s, csi_can(c, CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_MOUNT_GROUP), fs_group, context);
+    return capability;
 }

@@ -26,22 +26,22 @@ struct socket_watch {
     char dir[];
 };
 
-static struct watched *watched_free(struct watched *x)
+static struct watched *watched_free(struct watched *watched)
 {
-    x->watch = dirwatch_stop(x->watch);
-    free(x);
+    watched->watch = dirwatch_stop(watched->watch);
+    free(watched);
     return NULL;
 }
 
 static void on_event(void *ctx, enum dirwatch_event event, const char *name)
 {
-    struct watched *x = ctx;
+    struct watched *watched = ctx;
 
     if (event == DIRWATCH_CHANGED && name[0] == '.')
         return;
     if (event == DIRWATCH_GONE)
-        x->watch = dirwatch_stop(x->watch);
-    loop_defer(&x->owner->changed);
+        watched->watch = dirwatch_stop(watched->watch);
+    loop_defer(&watched->owner->changed);
 }
 
 static void on_scan_timer(void *ctx)
@@ -57,20 +57,21 @@ static bool watch_dir(struct socket_watch *w, const char *path)
 {
     size_t len = strlen(path) + 1;
     struct error ignored = { 0 };
-    struct watched *x;
+    struct watched *watched;
 
     for (size_t i = 0; i < w->all.count; i++)
         if (strcmp(w->all.items[i]->path, path) == 0)
             return false;
     if (w->all.count >= SOCKET_WATCHES_MAX)
         return false;
-    x = calloc(1, sizeof *x + len);
-    if (!x)
+    watched = calloc(1, sizeof *watched + len);
+    if (!watched)
         return false;
-    x->owner = w;
-    memcpy(x->path, path, len);
-    if (dirwatch_start(w->loop, path, on_event, x, &x->watch, &ignored) < 0 || vec_push(&w->all, x) < 0) {
-        (void)watched_free(x);
+    watched->owner = w;
+    memcpy(watched->path, path, len);
+    if (dirwatch_start(w->loop, path, on_event, watched, &watched->watch, &ignored) < 0 ||
+        vec_push(&w->all, watched) < 0) {
+        (void)watched_free(watched);
         return false;
     }
     return true;

@@ -27,27 +27,27 @@ struct argument {
 };
 
 /* Options of the user override ours. */
-static void argument_add(struct argument *x, const char *key, const char *value)
+static void argument_add(struct argument *argument, const char *key, const char *value)
 {
-    if (kv_get(x->options->items, x->options->count, key))
+    if (kv_get(argument->options->items, argument->options->count, key))
         return;
-    if (!key || !value || vec_push(&x->pairs, (struct kv){ key, value }) < 0)
-        x->failed = true;
+    if (!key || !value || vec_push(&argument->pairs, (struct kv){ key, value }) < 0)
+        argument->failed = true;
 }
 
-static int argument_add_secret(struct argument *x, const struct secret *s, struct error *err)
+static int argument_add_secret(struct argument *argument, const struct secret *s, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf value = BUF_INIT(FLEX_JSON_BYTES_MAX);
 
     for (uint32_t i = 0; i < s->data.count; i++) {
-        char *key = arena_printf(&x->texts, KEY_PREFIX "secret/%s", s->data.items[i].key);
+        char *key = arena_printf(&argument->texts, KEY_PREFIX "secret/%s", s->data.items[i].key);
         buf_clear(&value);
         base64_encode(s->data.items[i].bytes, &value);
         if (buf_check(&value, "value of the secret", err) < 0)
             return -(int)err->code;
         if (!key)
-            return arena_check(&x->texts, err);
-        argument_add(x, key, arena_dup(&x->texts, buf_str(&value)));
+            return arena_check(&argument->texts, err);
+        argument_add(argument, key, arena_dup(&argument->texts, buf_str(&value)));
     }
     return 0;
 }
@@ -96,21 +96,21 @@ static int compare_pairs(const void *a, const void *b)
     return strcmp(((const struct kv *)a)->key, ((const struct kv *)b)->key);
 }
 
-static int argument_write(struct argument *x, struct buf *ret, struct error *err)
+static int argument_write(struct argument *argument, struct buf *ret, struct error *err)
 {
-    const struct kvs *options = x->options;
+    const struct kvs *options = argument->options;
 
     for (uint32_t i = 0; i < options->count; i++)
-        if (vec_push(&x->pairs, options->items[i]) < 0)
-            x->failed = true;
-    if (arena_check(&x->texts, err) < 0)
+        if (vec_push(&argument->pairs, options->items[i]) < 0)
+            argument->failed = true;
+    if (arena_check(&argument->texts, err) < 0)
         return -(int)err->code;
-    if (x->failed)
+    if (argument->failed)
         return error_no_memory(err);
-    qsort(x->pairs.items, x->pairs.count, sizeof *x->pairs.items, compare_pairs);
+    qsort(argument->pairs.items, argument->pairs.count, sizeof *argument->pairs.items, compare_pairs);
     json_out_object(ret, NULL);
-    for (size_t i = 0; i < x->pairs.count; i++)
-        json_out_text(ret, x->pairs.items[i].key, x->pairs.items[i].value);
+    for (size_t i = 0; i < argument->pairs.count; i++)
+        json_out_text(ret, argument->pairs.items[i].key, argument->pairs.items[i].value);
     json_out_end_object(ret);
     return buf_check(ret, "options of the volume for the driver", err);
 }
@@ -124,29 +124,29 @@ int flex_volume_json(const struct volume_spec *s, const struct set_up_request *q
                      struct error *err)
 {
     const struct flex_source *source = spec_source(s).flex;
-    struct argument x = { .options = &source->options, .texts = ARENA_INIT(4 * FLEX_JSON_BYTES_MAX) };
+    struct argument argument = { .options = &source->options, .texts = ARENA_INIT(4 * FLEX_JSON_BYTES_MAX) };
     const struct secret *secret = NULL;
     int r = 0;
 
-    argument_add(&x, KEY_PREFIX "fsType", source->fs_type);
-    argument_add(&x, KEY_PREFIX "readwrite", flex_is_read_only(s) ? "ro" : "rw");
-    argument_add(&x, KEY_PREFIX "pvOrVolumeName", spec_name(s));
+    argument_add(&argument, KEY_PREFIX "fsType", source->fs_type);
+    argument_add(&argument, KEY_PREFIX "readwrite", flex_is_read_only(s) ? "ro" : "rw");
+    argument_add(&argument, KEY_PREFIX "pvOrVolumeName", spec_name(s));
     if (q) {
-        argument_add(&x, KEY_PREFIX "pod.name", q->pod->obj.name);
-        argument_add(&x, KEY_PREFIX "pod.namespace", q->pod->obj.ns);
-        argument_add(&x, KEY_PREFIX "pod.uid", q->pod->obj.uid);
-        argument_add(&x, KEY_PREFIX "serviceAccount.name", q->pod->service_account);
+        argument_add(&argument, KEY_PREFIX "pod.name", q->pod->obj.name);
+        argument_add(&argument, KEY_PREFIX "pod.namespace", q->pod->obj.ns);
+        argument_add(&argument, KEY_PREFIX "pod.uid", q->pod->obj.uid);
+        argument_add(&argument, KEY_PREFIX "serviceAccount.name", q->pod->service_account);
         if (q->fs_group >= 0)
-            argument_add(&x, KEY_PREFIX "mounterArgs.FsGroup",
-                         arena_printf(&x.texts, "%" PRId64, q->fs_group));
+            argument_add(&argument, KEY_PREFIX "mounterArgs.FsGroup",
+                         arena_printf(&argument.texts, "%" PRId64, q->fs_group));
         r = find_secret(source, q, &secret, err);
     }
     if (r == 0 && secret)
-        r = argument_add_secret(&x, secret, err);
+        r = argument_add_secret(&argument, secret, err);
     if (r == 0)
-        r = argument_write(&x, ret, err);
-    vec_done(&x.pairs);
-    arena_done(&x.texts);
+        r = argument_write(&argument, ret, err);
+    vec_done(&argument.pairs);
+    arena_done(&argument.texts);
     return r;
 }
 

@@ -80,20 +80,20 @@ static void init_free(struct job *j)
 
 static void on_init(void *ctx, struct job *j, int r, const struct error *err)
 {
-    struct candidate *x = ctx;
+    struct candidate *candidate = ctx;
 
-    x->call = NULL;
-    x->driver = flex_driver_free(x->driver); /* an older result that no probe has taken */
-    x->driver = TAKE(CONTAINER_OF(j, struct init_call, job)->driver);
-    x->err = *err;
+    candidate->call = NULL;
+    candidate->driver = flex_driver_free(candidate->driver); /* an older result that no probe has taken */
+    candidate->driver = TAKE(CONTAINER_OF(j, struct init_call, job)->driver);
+    candidate->err = *err;
     if (r < 0)
-        x->is_pending = true;
+        candidate->is_pending = true;
 }
 
-static int init_begin(struct candidate *x, struct error *err)
+static int init_begin(struct candidate *candidate, struct error *err)
 {
     static const struct job_type type = { "FlexVolume driver init", init_run, init_free };
-    struct flex_prober *p = x->prober;
+    struct flex_prober *p = candidate->prober;
     size_t dir_bytes = strlen(p->dir) + 1;
     struct init_call *c = calloc(1, sizeof *c + dir_bytes);
 
@@ -101,57 +101,58 @@ static int init_begin(struct candidate *x, struct error *err)
         return error_no_memory(err);
     c->tools = p->tools;
     memcpy(c->dir, p->dir, dir_bytes);
-    memcpy(c->dir_name, x->dir_name, sizeof c->dir_name);
+    memcpy(c->dir_name, candidate->dir_name, sizeof c->dir_name);
     c->job.type = &type;
     c->job.about = c->dir_name;
-    x->call = &c->job;
-    x->is_pending = false;
-    job_begin(x->call, p->pool, on_init, x);
+    candidate->call = &c->job;
+    candidate->is_pending = false;
+    job_begin(candidate->call, p->pool, on_init, candidate);
     return 0;
 }
 
 /* --- Candidates --- */
 
-static struct candidate *candidate_free(struct candidate *x)
+static struct candidate *candidate_free(struct candidate *candidate)
 {
-    if (!x)
+    if (!candidate)
         return NULL;
-    x->watch = dirwatch_stop(x->watch);
-    x->call = job_drop(x->call);
-    x->driver = flex_driver_free(x->driver);
-    free(x);
+    candidate->watch = dirwatch_stop(candidate->watch);
+    candidate->call = job_drop(candidate->call);
+    candidate->driver = flex_driver_free(candidate->driver);
+    free(candidate);
     return NULL;
 }
 DEFINE_CLEANUP(struct candidate, candidate_free)
 
 static void candidate_on_event(void *ctx, enum dirwatch_event event, const char *name)
 {
-    struct candidate *x = ctx;
+    struct candidate *candidate = ctx;
 
     if (event == DIRWATCH_CHANGED && name[0] == '.')
         return;
-    x->is_pending = true;
+    candidate->is_pending = true;
     if (event == DIRWATCH_GONE)
-        x->watch = dirwatch_stop(x->watch);
+        candidate->watch = dirwatch_stop(candidate->watch);
 }
 
 /* Starts an `init` if it is due. False: there is no driver and nothing to start. */
-static bool candidate_begin(struct candidate *x)
+static bool candidate_begin(struct candidate *candidate)
 {
     struct error err = { 0 };
 
     /* A directory that is created again was not watched meanwhile. Without a watch the driver works, and is
      * probed when its directory changes as an entry of its parent. */
-    if (!x->watch && dirwatch_start(x->prober->loop, x->path, candidate_on_event, x, &x->watch, &err) == 0)
-        x->is_pending = true;
-    if (!x->is_pending)
+    if (!candidate->watch && dirwatch_start(candidate->prober->loop, candidate->path, candidate_on_event,
+                                            candidate, &candidate->watch, &err) == 0)
+        candidate->is_pending = true;
+    if (!candidate->is_pending)
         return true;
-    if (!host_is_executable(x->executable))
+    if (!host_is_executable(candidate->executable))
         return false;
-    if (x->call) /* `init` runs again after the current call */
+    if (candidate->call) /* `init` runs again after the current call */
         return true;
-    if (init_begin(x, &err) < 0)
-        x->err = err; /* retried at the next probe */
+    if (init_begin(candidate, &err) < 0)
+        candidate->err = err; /* retried at the next probe */
     return true;
 }
 
@@ -181,27 +182,28 @@ static struct candidate *find_candidate(const struct flex_prober *p, const char 
 /* Adds a pending candidate. */
 static int candidate_add(struct flex_prober *p, const char *dir_name, struct error *err)
 {
-    _cleanup_(candidate_free_p) struct candidate *x = calloc(1, sizeof *x);
+    _cleanup_(candidate_free_p) struct candidate *candidate = calloc(1, sizeof *candidate);
     const char *slash;
     int n, r;
 
-    if (!x)
+    if (!candidate)
         return error_no_memory(err);
-    r = layout_unescape(dir_name, x->plugin_name, err);
+    r = layout_unescape(dir_name, candidate->plugin_name, err);
     if (r < 0)
         return r;
-    slash = strrchr(x->plugin_name, '/');
-    (void)snprintf(x->dir_name, sizeof x->dir_name, "%s", dir_name); /* not longer than the plugin's name */
-    (void)snprintf(x->path, sizeof x->path, "%s/%s", p->dir, dir_name);
-    n = snprintf(x->executable, sizeof x->executable, "%s/%s/%s", p->dir, dir_name,
-                 slash ? slash + 1 : x->plugin_name);
-    if (n < 0 || (size_t)n >= sizeof x->executable)
+    slash = strrchr(candidate->plugin_name, '/');
+    /* Not cut: dir_name is not longer than the plugin's name. */
+    (void)snprintf(candidate->dir_name, sizeof candidate->dir_name, "%s", dir_name);
+    (void)snprintf(candidate->path, sizeof candidate->path, "%s/%s", p->dir, dir_name);
+    n = snprintf(candidate->executable, sizeof candidate->executable, "%s/%s/%s", p->dir, dir_name,
+                 slash ? slash + 1 : candidate->plugin_name);
+    if (n < 0 || (size_t)n >= sizeof candidate->executable)
         return error_set(err, ERR_INVALID, "path of driver '%s' is too long", dir_name);
-    x->prober = p;
-    x->is_pending = true;
-    if (vec_insert(&p->all, find_place(p, dir_name), x) < 0)
+    candidate->prober = p;
+    candidate->is_pending = true;
+    if (vec_insert(&p->all, find_place(p, dir_name), candidate) < 0)
         return error_no_memory(err);
-    TAKE(x);
+    TAKE(candidate);
     return 0;
 }
 
@@ -227,12 +229,12 @@ static int scan_dir(struct flex_prober *p, struct error *err)
 static void prober_on_event(void *ctx, enum dirwatch_event event, const char *name)
 {
     struct flex_prober *p = ctx;
-    struct candidate *x;
+    struct candidate *candidate;
 
     if (event == DIRWATCH_CHANGED) {
-        x = name[0] == '.' ? NULL : find_candidate(p, name);
-        if (x)
-            x->is_pending = true;
+        candidate = name[0] == '.' ? NULL : find_candidate(p, name);
+        if (candidate)
+            candidate->is_pending = true;
         else
             p->must_scan = p->must_scan || name[0] != '.';
         return;
@@ -291,45 +293,46 @@ static void watch_and_scan(struct flex_prober *p, struct error *failures)
 
 /* The executable does not exist. A known driver is removed; a new one may still be copied, unless its
  * directory is gone too. False if the candidate can be freed. */
-static bool report_removed(struct candidate *x)
+static bool report_removed(struct candidate *candidate)
 {
-    struct flex_prober *p = x->prober;
+    struct flex_prober *p = candidate->prober;
     struct error err = { 0 };
     bool has_dir = true;
 
-    x->call = job_drop(x->call);
-    if (x->is_known) {
-        if (vec_push(&p->events, (struct plugin_event){ x->plugin_name, NULL }) < 0)
+    candidate->call = job_drop(candidate->call);
+    if (candidate->is_known) {
+        if (vec_push(&p->events, (struct plugin_event){ candidate->plugin_name, NULL }) < 0)
             return true;
-        x->is_known = false;
-        x->is_pending = false;
-        x->err = (struct error){ 0 };
+        candidate->is_known = false;
+        candidate->is_pending = false;
+        candidate->err = (struct error){ 0 };
     } else {
-        (void)error_set(&x->err, ERR_NOT_FOUND, "no executable with the name of the driver");
+        (void)error_set(&candidate->err, ERR_NOT_FOUND, "no executable with the name of the driver");
     }
-    (void)io_exists(x->path, &has_dir, &err); /* if it cannot be examined it may still exist */
+    (void)io_exists(candidate->path, &has_dir, &err); /* if it cannot be examined it may still exist */
     return has_dir;
 }
 
 static void candidate_probe(struct flex_prober *p, size_t i, struct error *failures)
 {
-    struct candidate *x = p->all.items[i];
+    struct candidate *candidate = p->all.items[i];
     struct error err;
 
     /* No memory: reported later. */
-    if (x->driver && vec_push(&p->events, (struct plugin_event){ x->plugin_name, &x->driver->plugin }) == 0) {
-        x->driver = NULL;
-        x->is_known = true;
+    if (candidate->driver && vec_push(&p->events, (struct plugin_event){ candidate->plugin_name,
+                                                                         &candidate->driver->plugin }) == 0) {
+        candidate->driver = NULL;
+        candidate->is_known = true;
     }
-    if (!candidate_begin(x) && !report_removed(x) && vec_push(&p->gone, x) == 0) {
+    if (!candidate_begin(candidate) && !report_removed(candidate) && vec_push(&p->gone, candidate) == 0) {
         vec_remove(&p->all, i);
         return;
     }
-    if (x->err.code == ERR_NONE)
+    if (candidate->err.code == ERR_NONE)
         return;
-    (void)error_set(&err, x->err.code,
-                    "error creating Flexvolume plugin from directory %s, skipping. Error: %s", x->dir_name,
-                    x->err.msg);
+    (void)error_set(&err, candidate->err.code,
+                    "error creating Flexvolume plugin from directory %s, skipping. Error: %s",
+                    candidate->dir_name, candidate->err.msg);
     add_failure(failures, &err);
 }
 
@@ -365,10 +368,11 @@ static bool prober_awaits(struct plugin_prober *self, const char *name)
     const struct flex_prober *p = CONTAINER_OF(self, struct flex_prober, base);
 
     for (size_t i = 0; i < p->all.count; i++) {
-        const struct candidate *x = p->all.items[i];
+        const struct candidate *candidate = p->all.items[i];
 
-        if (strcmp(x->plugin_name, name) == 0)
-            return x->call && !x->is_known && !x->driver && x->err.code == ERR_NONE;
+        if (strcmp(candidate->plugin_name, name) == 0)
+            return candidate->call && !candidate->is_known && !candidate->driver &&
+                   candidate->err.code == ERR_NONE;
     }
     return false;
 }
