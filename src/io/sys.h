@@ -40,6 +40,7 @@ struct pool;
 struct rpc_call; /* rpc/rpc.h */
 struct rpc_client;
 struct rpc_request;
+struct rpc_watch;
 struct sys;
 struct sys_dir;
 
@@ -106,6 +107,9 @@ struct sys_calls {
     int (*rpc_start)(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                      struct rpc_call *c, struct error *err);
     void (*rpc_cancel)(struct sys *k, struct rpc_call *c);
+    int (*rpc_watch)(struct sys *k, struct rpc_client *client, const char *socket, struct rpc_watch *w,
+                     struct error *err);
+    void (*rpc_unwatch)(struct sys *k, struct rpc_watch *w);
     int (*rpc_wait)(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                     const atomic_int *stop, struct buf *ret, unsigned *ret_code, struct error *err);
 

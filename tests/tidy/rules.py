@@ -62,7 +62,7 @@ LIBRARIES = {
     r"zlib\.h": {"http"},
     r"libmount/.*|blkid/.*": {"host"},
     r"nghttp2/.*": {"rpc"},
-    r"protobuf-c/.*|.*\.pb-c\.h": {"plugins", "rpc", "sim"},
+    r"protobuf-c/.*|.*\.pb-c\.h": {"controllers", "plugins", "rpc", "sim"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }

@@ -59,7 +59,7 @@ static void await_driver(void)
 
 static bool is_calling(void)
 {
-    const struct rpc_client *x = bench_agent()->csi->plugin->rpc;
+    const struct rpc_client *x = bench.rpc;
     const struct rpc_session *s;
 
     TAILQ_FOREACH(s, &x->sessions, link)

@@ -11,7 +11,7 @@ static struct fake {
     char last[512];
 } fake;
 
-static int fake_provision(const void *ctx, const struct provision_job *q, const host_stop *stop,
+static int fake_provision(const void *ctx, const struct provisioner_request *q, const host_stop *stop,
                           struct buf *source, enum provision_state *state, struct error *e)
 {
     (void)ctx;
@@ -43,20 +43,11 @@ static int fake_remove(const void *ctx, const struct volume *v, const struct sto
     return 0;
 }
 
-static const struct provisioner_type fake_type = { fake_provision, fake_remove };
+static const struct blocking_type fake_type = { fake_provision, fake_remove };
 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {
-    struct provisioner_options p = { .part = *o, .type = &fake_type, .name = "test.io/p" };
-    struct provisioner *x = NULL;
-    int r;
-
-    pool_open(o);
-    p.pool = the_pool;
-    r = provisioner_new(&p, &x, e);
-    if (r == 0)
-        *ret = x;
-    return r;
+    return blocking_open(o, &fake_type, NULL, /* record= */ NULL, ret, e);
 }
 
 static void start(void *part)

@@ -62,7 +62,7 @@ static void fill_in(const struct object *claim, const char *pattern, struct buf 
     buf_add_cstr(ret, pattern);
 }
 
-int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err)
+int nfs_subdir_path(const struct provisioner_request *q, struct buf *ret, struct error *err)
 {
     const struct object *claim = &q->claim->obj;
     const char *pattern = class_parameter(q->class, "pathPattern");
@@ -94,7 +94,7 @@ static int write_source(const struct nfs_subdir *n, const char *dir, struct buf 
     return buf_check(source, "volume", err);
 }
 
-static int nfs_provision(const void *ctx, const struct provision_job *q, const host_stop *stop,
+static int nfs_provision(const void *ctx, const struct provisioner_request *q, const host_stop *stop,
                          struct buf *source, enum provision_state *state, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf dir = BUF_INIT(PATH_MAX - 1);
@@ -194,4 +194,4 @@ static int nfs_remove(const void *ctx, const struct volume *v, const struct stor
                        : host_remove_tree(n->mount_dir, path, guard, stop, err);
 }
 
-const struct provisioner_type nfs_subdir_type = { nfs_provision, nfs_remove };
+const struct blocking_type nfs_subdir_type = { nfs_provision, nfs_remove };

@@ -2,7 +2,7 @@
 #ifndef BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
 #define BERTH_CONTROLLERS_PROVISIONER_NFS_SUBDIR_H
 
-#include "controllers/provisioner/provisioner.h"
+#include "controllers/provisioner/blocking.h"
 
 #define NFS_SUBDIR_MOUNT_DIR "/persistentvolumes"
 
@@ -13,10 +13,10 @@ struct nfs_subdir {
     const char *mount_dir; /* mount point on this machine; not a link */
 };
 
-extern const struct provisioner_type nfs_subdir_type;
+extern const struct blocking_type nfs_subdir_type;
 
 /* The directory of a claim's volume, relative to the export: the class's pathPattern with its tokens
  * replaced, or `<namespace>-<claim>-<volume>`. Pure; whether the path is allowed is checked elsewhere. */
-int nfs_subdir_path(const struct provision_job *q, struct buf *ret, struct error *err);
+int nfs_subdir_path(const struct provisioner_request *q, struct buf *ret, struct error *err);
 
 #endif
