@@ -900,8 +900,10 @@ struct fake_csi *fake_of_parts(void)
 
 struct fake_csi *fake_for(const struct component_deps *o)
 {
-    if (the_fake.loop)
+    if (the_fake.loop == o->loop)
         return &the_fake; /* a later process of the same parts */
+    if (the_fake.loop)
+        TAILQ_REMOVE(&fakes, &the_fake, link); /* of a test that failed */
     fake_csi_init(&the_fake, o->loop, FAKE_SOCKET);
     the_fake.parts = the_parts;
     the_fake.trouble = next_trouble;

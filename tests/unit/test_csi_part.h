@@ -5,7 +5,7 @@
 
 #include "tests/unit/test_csi_fake.h"
 
-#include "controllers/csi/csi_function.h"
+#include "controllers/csi/csi_controllers.h"
 #include "controllers/provisioner/provisioner.h"
 
 static struct csi_driver_settings settings;
@@ -16,6 +16,7 @@ struct part {
     struct component_deps deps;
     struct rpc_client *rpc;
     struct csi_peer *peer;
+    struct csi_driver_settings settings;
     void *function;
     bool is_started;
 };
@@ -24,13 +25,15 @@ static inline void part_open(struct part *x)
 {
     struct csi_function_options o = { .part = x->deps,
                                       .peer = x->peer,
-                                      .settings = &settings,
+                                      .settings = &x->settings,
                                       .loop = &provisioner_loop,
                                       .record_ns = "default",
                                       .identity = "test" };
 
     if (x->function || !x->is_started || csi_peer_state(x->peer) != CSI_PEER_READY)
         return;
+    x->settings = settings;
+    csi_driver_settings_complete(&x->settings);
     ASSERT_OK(the_function->new (&o, &x->function, &err));
     the_function->start(x->function);
 }
@@ -57,6 +60,8 @@ static inline int part_make(const struct component_deps *o, void **ret, struct e
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         assert_non_null(informers_get(o->informers, kinds[i], e));
     assert_non_null(component_pods(o->informers, e));
+    if (the_function->prepare)
+        ASSERT_OK(the_function->prepare(o, e));
     ASSERT_OK(rpc_client_new(o->loop, &x->rpc, e));
     p.rpc = x->rpc;
     ASSERT_OK(csi_peer_new(&p, &x->peer, e));

@@ -8,6 +8,10 @@ static int access_mode_of(const struct volume *v, bool has_single_modes,
 {
     bool is_read = v->modes & ACCESS_ROX, is_written = v->modes & ACCESS_RWO;
 
+    if (v->modes & ACCESS_RWOP && v->modes != ACCESS_RWOP)
+        return error_set(err, ERR_INVALID,
+                         "Kubernetes does not support use of ReadWriteOncePod with other access modes on the "
+                         "same PersistentVolume");
     if (v->modes & ACCESS_RWX)
         *ret = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__MULTI_NODE_MULTI_WRITER;
     else if (is_read && is_written)
