@@ -20,11 +20,15 @@ import time
 from harness import BERTH, Skip, run
 
 READY_SECONDS_MAX = 30
+STOP_SECONDS_MAX = 10
+# On slow machines every limit is so many times longer.
+PATIENCE = float(os.environ.get("BERTH_PATIENCE") or 1)
 KUBECTL = os.environ.get("KUBECTL") or "kubectl"
 
 
 def await_that(condition, seconds=20, what="the condition", pause=0.01):
     """Asks again and again until it holds; returns what it returned."""
+    seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -126,7 +130,7 @@ class Server:
     def stop(self):
         """SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=STOP_SECONDS_MAX * PATIENCE)
 
     def kill(self):
         if self.process and self.process.poll() is None:
