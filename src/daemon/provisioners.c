@@ -80,15 +80,20 @@ static const char *read_text(struct section *s, const char *key, const char *fal
     return s->r == 0 ? section_keep(s, json_text(s->d, v)) : fallback;
 }
 
-static bool read_bool(struct section *s, const char *key)
+static bool read_bool_or(struct section *s, const char *key, bool fallback)
 {
     json_ref v = json_get(s->d, s->at, key);
 
     if (!v || s->r < 0)
-        return false;
+        return fallback;
     if (json_type(s->d, v) != JSON_TRUE && json_type(s->d, v) != JSON_FALSE)
         section_fail(s, key, "must be true or false");
     return json_type(s->d, v) == JSON_TRUE;
+}
+
+static bool read_bool(struct section *s, const char *key)
+{
+    return read_bool_or(s, key, /* fallback= */ false);
 }
 
 static struct texts read_texts(struct section *s, const char *key)
@@ -189,7 +194,7 @@ static const char *or_variable(struct section *s, const char *key, const char *v
 
 static void read_nfs(struct section *s, struct nfs_settings *n)
 {
-    static const char *const keys[] = { "name", "server", "path", "mountDir", NULL };
+    static const char *const keys[] = { "name", "server", "path", "mountDir", "requireMount", NULL };
 
     check_keys(s, keys);
     n->export.server = or_variable(s, "server", "NFS_SERVER", "NFS_SERVER not set");
@@ -197,6 +202,7 @@ static void read_nfs(struct section *s, struct nfs_settings *n)
     n->name = or_variable(s, "name", "PROVISIONER_NAME",
                           "environment variable PROVISIONER_NAME is not set! Please set it.");
     n->export.mount_dir = clean_path(s, "mountDir", read_text(s, "mountDir", NFS_SUBDIR_MOUNT_DIR));
+    n->export.may_be_plain = !read_bool_or(s, "requireMount", /* fallback= */ true);
 }
 
 static void read_all_nfs(struct section *s, json_ref list, struct provisioner_settings *ret)

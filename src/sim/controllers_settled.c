@@ -145,12 +145,11 @@ static bool has_volume(struct estate *x, const struct file_node *storage)
  * process dies then; one that had a volume may not. */
 static int check_export(struct estate *x, struct error *err)
 {
-    const struct file_node *dir = tree_make(x->machine->trees.items[0]->root, ESTATE_EXPORT, S_IFDIR);
     const struct tree_entry *e;
 
-    TAILQ_FOREACH(e, &dir->entries, link)
-        if (strncmp(e->name, "archived-", 9) != 0 && !has_volume(x, e->node) &&
-            (!tree_is_empty(e->node) || x->sim->faults_made == 0))
+    TAILQ_FOREACH(e, &x->export.tree->root->entries, link)
+        if (strcmp(e->name, NFS_SUBDIR_MARKER) != 0 && strncmp(e->name, "archived-", 9) != 0 &&
+            !has_volume(x, e->node) && (!tree_is_empty(e->node) || x->sim->faults_made == 0))
             return error_set(err, ERR_BUSY, "directory %s is left", e->name);
     return 0;
 }
@@ -213,6 +212,8 @@ int estate_settled(void *ctx, struct error *err)
     for (unsigned i = 0; i < ESTATE_DISKS; i++)
         if (!estate_has_disk(x, i))
             estate_mount(x, i);
+    if (!machine_mounts_disk(x->machine, &x->export) || machine_mounts_disk(x->machine, &x->strange))
+        estate_mount_export(x);
     estate_serve_requests(x);
     if (!stored_node(x->sim, "n0"))
         estate_make_node(x, "n0");

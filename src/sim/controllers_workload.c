@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "api/json_out.h"
 #include "api/pod_claims.h"
@@ -205,6 +206,29 @@ static void change_disk(struct estate *x, unsigned disk)
         estate_mount(x, disk);
 }
 
+void estate_mount_export(struct estate *estate)
+{
+    while (machine_has_mount(estate->machine, ESTATE_EXPORT))
+        if (machine_unmount(estate->machine, ESTATE_EXPORT, MNT_DETACH) != 0)
+            return;
+    (void)machine_mount(estate->machine, "/dev/export", ESTATE_EXPORT, "nfs4", "rw");
+}
+
+/* Unmounts the export, mounts another in its place, or puts things right. */
+static void change_export(struct estate *estate)
+{
+    unsigned what = (unsigned)rng_below(&estate->sim->work, 4);
+
+    if (estate->sim->is_muted)
+        return;
+    if (what == 0)
+        (void)machine_unmount(estate->machine, ESTATE_EXPORT, 0);
+    else if (what == 1)
+        (void)machine_mount(estate->machine, "/dev/strange", ESTATE_EXPORT, "nfs4", "rw");
+    else
+        estate_mount_export(estate);
+}
+
 /* --- What is in the volumes --- */
 
 struct writing {
@@ -330,8 +354,10 @@ void estate_workload_work(struct estate *x)
         use_and_delete(x, pod, claim);
     else if (what < 86)
         change_foreign(x, pod);
-    else if (what < 94)
+    else if (what < 92)
         change_disk(x, (unsigned)rng_below(r, ESTATE_DISKS));
+    else if (what < 95)
+        change_export(x);
     else
         change_node(x, node);
 }

@@ -16,6 +16,7 @@
 #include "sim/sim_world.h"
 
 #define KEPT "/mnt/other/kept"
+#define STRANGE_DIR "volume"
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 static const struct daemon_program serve_program = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, true };
@@ -67,18 +68,16 @@ static unsigned disk_of(const struct volume *v)
     return (unsigned)(v->source.local->path[sizeof dir - 1] - '0');
 }
 
+/* Of an export the directory on the file server, whether or not it is mounted here. */
 struct file_node *estate_storage(struct estate *x, const struct volume *v)
 {
     unsigned disk = disk_of(v);
-    struct machine_place place;
-    char path[PATH_MAX];
 
     if (disk < ESTATE_DISKS)
         return x->disks[disk].tree->root;
     if (v->source.kind != SOURCE_NFS)
         return NULL;
-    (void)snprintf(path, sizeof path, ESTATE_EXPORT "%s", v->source.nfs->path + strlen(ESTATE_EXPORTED));
-    return machine_find(x->machine, AT_FDCWD, path, 0, &place, NULL) == 0 ? place.node : NULL;
+    return tree_find(x->export.tree->root, v->source.nfs->path + strlen(ESTATE_EXPORTED "/"));
 }
 
 const struct volume *estate_volume_of(const struct estate *x, const struct claim *c)
@@ -310,8 +309,18 @@ static bool check_storage(void *ctx, const struct object *o)
  * their file is made. Nothing else, so that it would find the same while none of these have changed. */
 static void check_machine(struct estate *x)
 {
+    struct file_node *below = tree_make(x->machine->trees.items[0]->root, ESTATE_EXPORT, S_IFDIR);
+    const struct tree_entry *e;
     struct machine_place place;
 
+    if (!tree_is_empty(below))
+        sim_fail(x->sim, "provisioner: %s is made where the export is not mounted",
+                 TAILQ_FIRST(&below->entries)->name);
+    TAILQ_FOREACH(e, &x->strange.tree->root->entries, link)
+        if (strcmp(e->name, NFS_SUBDIR_MARKER) != 0 && strcmp(e->name, STRANGE_DIR) != 0)
+            sim_fail(x->sim, "provisioner: %s is made in another export", e->name);
+    if (!tree_find(x->strange.tree->root, STRANGE_DIR))
+        sim_fail(x->sim, "provisioner: what is in another export is deleted");
     (void)objects_each(x->sim, KIND_CLAIM, check_storage, x);
     if (machine_find(x->machine, AT_FDCWD, KEPT, 0, &place, NULL) != 0)
         sim_fail(x->sim, "something outside of all volumes is deleted");
@@ -347,6 +356,23 @@ static void on_reboot(void *ctx)
 
     for (unsigned i = 0; i < ESTATE_DISKS; i++)
         estate_mount(x, i);
+    if (!rng_chance(&x->sim->work, 50))
+        estate_mount_export(x); /* else somebody mounts it later */
+}
+
+static void begin_exports(struct estate *estate)
+{
+    estate->export = (struct sim_disk){ .name = "export", .bytes = (uint64_t)4 << 30 };
+    estate->export.tree = tree_new("nfs4", "/dev/export", 200);
+    estate->strange = (struct sim_disk){ .name = "strange", .bytes = (uint64_t)4 << 30 };
+    estate->strange.tree = tree_new("nfs4", "/dev/strange", 201);
+    (void)tree_make(estate->strange.tree->root, STRANGE_DIR, S_IFDIR | 0755);
+    tree_write(tree_make(estate->strange.tree->root, NFS_SUBDIR_MARKER, S_IFREG | 0644),
+               "{\"format\":1,\"kind\":\"export\",\"about\":\"others:/exported\","
+               "\"id\":\"00000000-0000-4000-8000-000000000000\"}");
+    machine_attach_disk(estate->machine, &estate->export);
+    machine_attach_disk(estate->machine, &estate->strange);
+    estate_mount_export(estate);
 }
 
 static void begin_machine(struct estate *x)
@@ -370,6 +396,7 @@ static void begin_machine(struct estate *x)
         (void)tree_make(root, path, S_IFREG | 0644);
         estate_mount(x, i);
     }
+    begin_exports(x);
     x->machine->on_reboot = on_reboot;
     x->machine->ctx = x;
 }
@@ -388,7 +415,9 @@ static void begin_planes(struct estate *x)
 
     x->daemon.program = x->has_local ? &serve_program : &plane_program;
     x->daemon.host = "n0";
-    s->provisioners.nfs[0] = (struct nfs_settings){ ESTATE_NFS, { "files", ESTATE_EXPORTED, ESTATE_EXPORT } };
+    s->provisioners.nfs[0] =
+        (struct nfs_settings){ ESTATE_NFS,
+                               { .server = "files", .path = ESTATE_EXPORTED, .mount_dir = ESTATE_EXPORT } };
     s->provisioners.nfs_count = 1;
     if (x->has_local) {
         s->data = "/var/lib/berth";
@@ -435,6 +464,8 @@ static void estate_end(void *ctx)
     store_unwatch(x->sim->server.store, &x->watcher);
     for (unsigned i = 0; i < ESTATE_DISKS; i++)
         x->disks[i].tree = tree_free(x->disks[i].tree);
+    x->export.tree = tree_free(x->export.tree);
+    x->strange.tree = tree_free(x->strange.tree);
     vec_done(&x->records);
     vec_done(&x->told);
     free(x);

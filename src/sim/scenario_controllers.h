@@ -54,6 +54,8 @@ struct estate {
     bool has_local;
     struct sim_daemon_options daemon;
     struct sim_disk disks[ESTATE_DISKS];
+    struct sim_disk export;  /* the file server's */
+    struct sim_disk strange; /* another export, which somebody mounts in its place */
     struct estate_node nodes[ESTATE_NODES];
     struct store_watcher watcher;
     VEC(struct estate_record) records;
@@ -87,6 +89,8 @@ void estate_look_after_nodes(struct estate *x);
 void estate_serve_requests(struct estate *x);
 void estate_make_node(struct estate *x, const char *name);
 void estate_mount(struct estate *x, unsigned disk);
+/* The export and nothing else is mounted at its place. */
+void estate_mount_export(struct estate *estate);
 
 /* --- controllers_settled.c --- */
 

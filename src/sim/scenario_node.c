@@ -22,14 +22,14 @@
 #define SCENE_BLOCK_DISK 1 /* the one that is raw blocks, if any is */
 #define SCENE_ROOT "/var/lib/berth"
 #define SCENE_HOOK "/usr/bin/hook"
-#define UID_BYTES 64
+#define SCENE_UID_BYTES 64
 static const char inline_csi[] = "{'name':'v','csi':{'driver':'" CSI_DRIVER "'}}";
 #define HEARD_NS (100 * NS_PER_MS)
 
 /* A pod as a machine knows it. */
 struct scene_pod {
     TAILQ_ENTRY(scene_pod) link;
-    char uid[UID_BYTES];
+    char uid[SCENE_UID_BYTES];
     bool is_running;
     unsigned setups, teardowns;
 };

@@ -84,6 +84,7 @@ struct provision_work {
     const void *ctx;
     char name[320];
     struct object *claim, *class, *node;
+    struct identity_check check;
     struct buf source;
     enum provision_state state;
 };
@@ -94,7 +95,8 @@ static int work_run(struct job *j, struct error *err)
     struct provision_job q = { .volume_name = w->name,
                                .claim = claim_of(w->claim),
                                .class = class_of(w->class),
-                               .node = w->node ? node_of(w->node) : NULL };
+                               .node = w->node ? node_of(w->node) : NULL,
+                               .identity = &w->check.identity };
 
     return w->type->provision(w->ctx, &q, &j->stop, &w->source, &w->state, err);
 }
@@ -106,6 +108,7 @@ static void work_free(struct job *j)
     (void)object_unref(w->claim);
     (void)object_unref(w->class);
     (void)object_unref(w->node);
+    identity_check_done(&w->check);
     buf_done(&w->source);
     free(w);
 }
@@ -124,6 +127,8 @@ static int write_volume(struct provisioner_op *x, struct str source, struct erro
     volume_write_begin(out, x->name);
     json_out_object(out, "annotations");
     json_out_text(out, ANN_PROVISIONED_BY, x->provisioner->o.name);
+    if (x->identity[0] && x->provisioner->o.type->identity_annotation)
+        json_out_text(out, x->provisioner->o.type->identity_annotation, x->identity);
     json_out_end_object(out);
     json_out_end_object(out);
     json_out_object(out, "spec");
@@ -245,8 +250,9 @@ static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *e
 {
     struct provisioner_op *x = ctx;
 
-    (void)j;
     x->job = NULL;
+    if (provisioner_removal_goes_on(x, j, r))
+        return;
     if (r < 0)
         log_error("storage of failed provisioning not deleted", LOG_STR("claim", x->key),
                   LOG_STR("volume", x->name), LOG_ERR(err));
@@ -330,6 +336,8 @@ static void save_volume(void *ctx)
 
 /* --- Making --- */
 
+static void begin_work(struct provisioner_op *op, bool needs_volumes);
+
 static void on_provisioned(void *ctx, struct job *j, int r, const struct error *err)
 {
     const struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
@@ -337,6 +345,14 @@ static void on_provisioned(void *ctx, struct job *j, int r, const struct error *
     struct error failed;
 
     x->job = NULL;
+    if (identity_check_needs_volumes(&w->check, r)) {
+        begin_work(x, /* needs_volumes= */ true);
+        return;
+    }
+    if (r == 0) {
+        provisioner_keep_identity(x->provisioner, &w->check);
+        memcpy(x->identity, w->check.identity.id, sizeof x->identity);
+    }
     if (r < 0)
         fail_provision(x, w->state, err);
     else if (write_volume(x, buf_str(&w->source), &failed) < 0)
@@ -345,29 +361,35 @@ static void on_provisioned(void *ctx, struct job *j, int r, const struct error *
         save_volume(x);
 }
 
-static void start_provision(struct provisioner_op *x)
+static void begin_work(struct provisioner_op *op, bool needs_volumes)
 {
     struct provision_work *w = calloc(1, sizeof *w);
-    struct provisioner *p = x->provisioner;
+    struct provisioner *p = op->provisioner;
 
     if (!w)
         die_with_reason(
             "no memory for an operation of a provisioner: its claim or volume would never be processed "
             "again");
-    recorder_event(p->recorder, x->about, EVENT_NORMAL, "Provisioning",
-                   "External provisioner is provisioning volume for claim \"%s\"", x->key);
     w->job.type = &work_type;
     w->type = p->o.type;
     w->ctx = p->o.ctx;
-    memcpy(w->name, x->name, sizeof w->name);
+    memcpy(w->name, op->name, sizeof w->name);
     w->job.about = w->name;
-    w->claim = object_ref(x->about);
-    w->class = object_ref(x->class);
-    w->node = x->node ? object_ref(x->node) : NULL;
+    w->claim = object_ref(op->about);
+    w->class = object_ref(op->class);
+    w->node = op->node ? object_ref(op->node) : NULL;
     w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
     w->state = PROVISION_FINISHED;
-    x->job = &w->job;
-    job_begin(&w->job, p->o.pool, on_provisioned, x);
+    identity_check_init(&w->check, p, needs_volumes);
+    op->job = &w->job;
+    job_begin(&w->job, p->o.pool, on_provisioned, op);
+}
+
+static void start_provision(struct provisioner_op *x)
+{
+    recorder_event(x->provisioner->recorder, x->about, EVENT_NORMAL, "Provisioning",
+                   "External provisioner is provisioning volume for claim \"%s\"", x->key);
+    begin_work(x, /* needs_volumes= */ false);
 }
 
 /* A cache may be behind: a claim that has gone, or has a volume, gets no other storage. */

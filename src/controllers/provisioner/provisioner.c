@@ -76,6 +76,43 @@ void provisioner_op_end_slowly(struct provisioner_op *x)
     op_free(x);
 }
 
+/* --- The identity of the storage --- */
+
+void identity_check_init(struct identity_check *c, const struct provisioner *p, bool needs_volumes)
+{
+    struct informer_cursor at;
+
+    *c = (struct identity_check){ .identity.has_volumes = needs_volumes };
+    memcpy(c->identity.id, p->identity, sizeof c->identity.id);
+    for (const struct object *o = needs_volumes ? informer_first(p->volumes_cache, &at) : NULL; o;
+         o = informer_next(&at)) {
+        if (!object_annotation_is(o, ANN_PROVISIONED_BY, p->o.name))
+            continue;
+        if (vec_reserve(&c->volumes, 1) < 0)
+            die_with_reason("no memory to check the storage of a provisioner: volumes would be overlooked");
+        c->volumes.items[c->volumes.count++] = object_ref(o);
+    }
+    c->identity.volumes = c->volumes.items;
+    c->identity.volumes_count = c->volumes.count;
+}
+
+void identity_check_done(struct identity_check *c)
+{
+    for (size_t i = 0; i < c->volumes.count; i++)
+        (void)object_unref(c->volumes.items[i]);
+    vec_done(&c->volumes);
+}
+
+bool identity_check_needs_volumes(const struct identity_check *c, int r)
+{
+    return r < 0 && c->identity.needs_volumes && !c->identity.has_volumes;
+}
+
+void provisioner_keep_identity(struct provisioner *p, const struct identity_check *c)
+{
+    memcpy(p->identity, c->identity.id, sizeof p->identity);
+}
+
 /* --- What to look at --- */
 
 /* What waits for its next try keeps its delay, whatever is written meanwhile. */

@@ -13,6 +13,7 @@
 #include "api/claim.h"
 #include "api/class.h"
 #include "api/node.h"
+#include "api/uid.h"
 #include "api/volume.h"
 #include "host/remove.h"
 #include "io/pool.h"
@@ -27,11 +28,24 @@ enum provision_state {
     PROVISION_RESCHEDULE,    /* over, and not to be had on that node: the scheduler is to choose another */
 };
 
+/* Which storage the volumes of a provisioner are on, for a type that checks this. Storage that is not the
+ * right one now, or not there, is ERR_UNAVAILABLE: nothing is made or removed. */
+struct storage_identity {
+    char id[UID_BYTES]; /* found before by this process, "" for not yet; after success the one found now */
+    /* The volumes that this provisioner has made, as the server knows them: collected only after a call that
+     * failed and set needs_volumes. */
+    struct object *const *volumes;
+    size_t volumes_count;
+    bool has_volumes;
+    bool needs_volumes;
+};
+
 struct provision_job {
     const char *volume_name;
     const struct claim *claim;
     const struct storage_class *class;
     const struct node *node; /* selected; NULL for none */
+    struct storage_identity *identity;
 };
 
 /* Both functions run on a worker, see their arguments and nothing else, and can be repeated. */
@@ -44,7 +58,10 @@ struct provisioner_type {
     /* Removes it, unless the guard refuses; what is not there is done. class: NULL when there is none of that
      * name. */
     int (*remove)(const void *ctx, const struct volume *v, const struct storage_class *class,
-                  const struct host_guard *guard, const host_stop *stop, struct error *err);
+                  const struct host_guard *guard, struct storage_identity *identity, const host_stop *stop,
+                  struct error *err);
+    /* The annotation of its volumes with the identity's id; NULL: it checks no identity. */
+    const char *identity_annotation;
     /* What is told by none: of a provision and of a removal. */
 #define PROVISIONER_IGNORED ERR_OP_PENDING
 };

@@ -15,6 +15,8 @@ struct removal_work {
     const struct provisioner_type *type;
     const void *ctx;
     struct object *volume, *class;
+    job_done_fn *done;
+    struct identity_check check;
     struct host_guard *guard;
     struct error refusal; /* why nothing may be removed; ERR_NONE: it may */
 };
@@ -30,7 +32,7 @@ static int removal_run(struct job *j, struct error *err)
     if (MUTANT("provisioner-leaves-directories"))
         return 0;
     return w->type->remove(w->ctx, volume_of(w->volume), (const struct storage_class *)(const void *)w->class,
-                           w->guard, &j->stop, err);
+                           w->guard, &w->check.identity, &j->stop, err);
 }
 
 static void removal_free(struct job *j)
@@ -40,14 +42,16 @@ static void removal_free(struct job *j)
     (void)object_unref(w->volume);
     (void)object_unref(w->class);
     w->guard = host_guard_free(w->guard);
+    identity_check_done(&w->check);
     free(w);
 }
 
 static const struct job_type removal_type = { "storage removal", removal_run, removal_free };
 
-void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done)
+static void begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done,
+                          bool needs_volumes)
 {
-    struct provisioner *p = x->provisioner;
+    struct provisioner *p = op->provisioner;
     const char *class = volume_of(volume)->class;
     const struct object *k = class[0] ? informer_get(p->classes, "", class) : NULL;
     struct removal_work *w = calloc(1, sizeof *w);
@@ -59,13 +63,33 @@ void provisioner_begin_removal(struct provisioner_op *x, const struct object *vo
     w->job.type = &removal_type;
     w->type = p->o.type;
     w->ctx = p->o.ctx;
+    w->done = done;
+    identity_check_init(&w->check, p, needs_volumes);
     w->volume = object_ref(volume);
     w->job.about = volume->name;
     w->class = k ? object_ref(k) : NULL;
     (void)reclaim_guard_new(&p->o.reclaim, p->volumes_cache, p->nodes, volume_of(volume), &w->guard,
                             &w->refusal); /* told by the job */
-    x->job = &w->job;
-    job_begin(&w->job, p->o.pool, done, x);
+    op->job = &w->job;
+    job_begin(&w->job, p->o.pool, done, op);
+}
+
+void provisioner_begin_removal(struct provisioner_op *x, const struct object *volume, job_done_fn *done)
+{
+    begin_removal(x, volume, done, /* needs_volumes= */ false);
+}
+
+bool provisioner_removal_goes_on(struct provisioner_op *op, struct job *j, int r)
+{
+    const struct removal_work *w = CONTAINER_OF(j, struct removal_work, job);
+
+    if (identity_check_needs_volumes(&w->check, r)) {
+        begin_removal(op, w->volume, w->done, /* needs_volumes= */ true);
+        return true;
+    }
+    if (r == 0)
+        provisioner_keep_identity(op->provisioner, &w->check);
+    return false;
 }
 
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v)
@@ -101,8 +125,9 @@ static void on_removed(void *ctx, struct job *j, int r, const struct error *err)
                                    .done = on_deleted,
                                    .ctx = x };
 
-    (void)j;
     x->job = NULL;
+    if (provisioner_removal_goes_on(x, j, r))
+        return;
     if (r == -PROVISIONER_IGNORED) {
         provisioner_op_end(x);
     } else if (r < 0) {
