@@ -25,7 +25,7 @@ static const char *or_variable(struct section *s, const char *key, const char *v
 
 static void read_nfs(struct section *s, struct nfs_settings *n)
 {
-    static const char *const keys[] = { "name", "server", "path", "mountDir", NULL };
+    static const char *const keys[] = { "name", "server", "path", "mountDir", "requireMount", NULL };
 
     section_check_keys(s, keys);
     n->export.server = or_variable(s, "server", "NFS_SERVER", "NFS_SERVER not set");
@@ -34,6 +34,7 @@ static void read_nfs(struct section *s, struct nfs_settings *n)
                           "environment variable PROVISIONER_NAME is not set! Please set it.");
     n->export.mount_dir =
         section_clean_path(s, "mountDir", section_read_text(s, "mountDir", NFS_SUBDIR_MOUNT_DIR));
+    n->export.may_be_plain = !section_read_bool(s, "requireMount", true);
 }
 
 static void read_all_nfs(struct section *s, json_ref list, struct provisioner_settings *ret)

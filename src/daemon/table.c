@@ -161,6 +161,7 @@ static int new_nfs(const struct component_env *env, void **ret, struct error *er
         n->names[i] = o.name;
         n->exports[i] = (struct blocking_provisioner){ .type = &nfs_subdir_type,
                                                        .ctx = &s->nfs[i].export,
+                                                       .name = s->nfs[i].name,
                                                        .pool = env->pool,
                                                        .reclaim = { env->dirs, env->reclaim_node } };
         r = blocking_provisioner_caches(&n->exports[i], env->part.informers, err);

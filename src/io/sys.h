@@ -57,6 +57,7 @@ struct sys_calls {
     int (*mkdirat)(struct sys *k, int at, const char *path, mode_t mode);
     int (*unlinkat)(struct sys *k, int at, const char *path, int flags);
     int (*renameat)(struct sys *k, int at, const char *path, int to_at, const char *to);
+    int (*linkat)(struct sys *k, int at, const char *path, int to_at, const char *to);
     int (*symlinkat)(struct sys *k, const char *target, int at, const char *path);
     ssize_t (*readlinkat)(struct sys *k, int at, const char *path, char *ret, size_t size);
     int (*fchownat)(struct sys *k, int at, const char *path, uid_t uid, gid_t gid, int flags);
@@ -200,6 +201,12 @@ static inline int sys_renameat(int at, const char *path, int to_at, const char *
 {
     return sys_here ? sys_here->calls->renameat(sys_here, at, path, to_at, to)
                     : renameat(at, path, to_at, to);
+}
+
+static inline int sys_linkat(int at, const char *path, int to_at, const char *to)
+{
+    return sys_here ? sys_here->calls->linkat(sys_here, at, path, to_at, to)
+                    : linkat(at, path, to_at, to, /* flags= */ 0);
 }
 
 static inline int sys_symlinkat(const char *target, int at, const char *path)

@@ -10,9 +10,11 @@ static struct {
     char last[512];
 } storage;
 
-static int storage_provision(const void *ctx, const struct provisioner_request *q, const host_stop *stop,
-                             struct buf *source, enum provision_state *state, struct error *e)
+static int storage_provision(const void *ctx, const struct provisioner_request *q,
+                             struct storage_identity *identity, const host_stop *stop, struct buf *source,
+                             enum provision_state *state, struct error *e)
 {
+    (void)identity;
     (void)ctx;
     (void)stop;
     storage.made++;
@@ -28,8 +30,10 @@ static int storage_provision(const void *ctx, const struct provisioner_request *
 }
 
 static int storage_remove(const void *ctx, const struct volume *v, const struct storage_class *class,
-                          const struct host_guard *guard, const host_stop *stop, struct error *e)
+                          const struct host_guard *guard, struct storage_identity *identity,
+                          const host_stop *stop, struct error *e)
 {
+    (void)identity;
     (void)ctx;
     (void)v;
     (void)class;
@@ -39,7 +43,7 @@ static int storage_remove(const void *ctx, const struct volume *v, const struct 
     return 0;
 }
 
-static const struct blocking_type storage_type = { storage_provision, storage_remove };
+static const struct blocking_type storage_type = { storage_provision, storage_remove, NULL };
 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {

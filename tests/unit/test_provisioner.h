@@ -31,7 +31,8 @@ static inline int blocking_open(const struct component_deps *o, const struct blo
     int r;
 
     pool_open(o);
-    blocking = (struct blocking_provisioner){ .type = type, .ctx = ctx, .pool = the_pool };
+    blocking =
+        (struct blocking_provisioner){ .type = type, .ctx = ctx, .name = "test.io/p", .pool = the_pool };
     r = blocking_provisioner_caches(&blocking, o->informers, e);
     if (r == 0)
         r = provisioner_new(&p, &made, e);
