@@ -29,423 +29,27 @@
  *   no-usage         statistics are empty
  *
  * Files are changed under an exclusive lock on `lock`, which is not held while a call waits. */
+#include "csi_driver.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
-#include <rpc/proto/csi.pb-c.h>
 #include <rpc/proto/registration.pb-c.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 
-#define LINE_BYTES 8192
 #define HOLD_LOOK_MS 10
-#define MESSAGE_BYTES_MAX ((size_t)16 << 20)
 #define PREFIX_BYTES 5
-
-static const char *dir;
-static int lock_fd = -1;
-
-static void die(const char *what)
-{
-    (void)fprintf(stderr, "csi_driver: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static const char *in_state(const char *name)
-{
-    static char paths[4][LINE_BYTES];
-    static unsigned next;
-    char *path = paths[next++ % ARRAY_LEN(paths)];
-
-    (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void lock(void)
-{
-    if (lock_fd < 0)
-        lock_fd = open(in_state("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock_fd < 0 || flock(lock_fd, LOCK_EX) < 0)
-        die("lock");
-}
-
-static void unlock(void)
-{
-    (void)flock(lock_fd, LOCK_UN);
-}
-
-/* --- Files --- */
-
-static void append(const char *file, const char *line)
-{
-    FILE *f = fopen(in_state(file), "ae");
-
-    if (!f || fprintf(f, "%s\n", line) < 0 || fclose(f) != 0)
-        die(file);
-}
-
-static void add(const char *file, const char *key, const char *value)
-{
-    char line[LINE_BYTES];
-
-    (void)snprintf(line, sizeof line, "%s %s", key, value);
-    append(file, line);
-}
-
-/* Has a line with that key, and if it is not NULL that value. */
-static bool has(const char *file, const char *key, const char *value)
-{
-    FILE *f = fopen(in_state(file), "re");
-    size_t len = strlen(key);
-    char line[LINE_BYTES];
-    bool found = false;
-
-    while (f && !found && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
-        found = strncmp(line, key, len) == 0 && line[len] == ' ' &&
-                (!value || strcmp(line + len + 1, value) == 0);
-    }
-    if (f)
-        (void)fclose(f);
-    return found;
-}
-
-static void drop(const char *file, const char *key, const char *value)
-{
-    FILE *from = fopen(in_state(file), "re"), *to = fopen(in_state("new"), "we");
-    char line[LINE_BYTES], goes[LINE_BYTES];
-
-    (void)snprintf(goes, sizeof goes, "%s %s\n", key, value);
-    while (from && to && fgets(line, sizeof line, from))
-        if (strcmp(line, goes) != 0)
-            (void)fputs(line, to);
-    if (from)
-        (void)fclose(from);
-    if (!to || fclose(to) != 0 || rename(in_state("new"), in_state(file)) < 0)
-        die(file);
-}
-
-/* The first line of the file; fallback when it is not there. */
-static const char *setting(const char *file, const char *fallback, char ret[LINE_BYTES])
-{
-    FILE *f = fopen(in_state(file), "re");
-
-    (void)snprintf(ret, LINE_BYTES, "%s", f ? "" : fallback);
-    if (f && fgets(ret, LINE_BYTES, f))
-        ret[strcspn(ret, "\n")] = '\0';
-    if (f)
-        (void)fclose(f);
-    return ret;
-}
-
-static void violation(const char *what, const char *volume)
-{
-    add("violations", volume, what);
-}
-
-/* --- Calls --- */
-
-struct call {
-    const char *method; /* "NodeStageVolume" */
-    struct str request;
-    struct buf answer; /* a message */
-    unsigned code;
-    char words[LINE_BYTES];
-    char volume[512];
-    struct buf shown; /* the request, a field a line */
-    uint64_t begin_ns;
-};
-
-static void fail(struct call *c, unsigned code, const char *words)
-{
-    c->code = code;
-    (void)snprintf(c->words, sizeof c->words, "%s", words);
-}
-
-static void answer(struct call *c, const ProtobufCMessage *m)
-{
-    char *data = buf_grow(&c->answer, protobuf_c_message_get_packed_size(m));
-
-    if (data)
-        (void)protobuf_c_message_pack(m, (uint8_t *)data);
-}
-
-static void *unpack(struct call *c, const ProtobufCMessageDescriptor *type)
-{
-    void *m = protobuf_c_message_unpack(type, NULL, c->request.len, (const uint8_t *)c->request.s);
-
-    if (!m)
-        die("a request that cannot be read");
-    return m;
-}
-
-static void show(struct call *c, const char *key, const char *value)
-{
-    buf_addf(&c->shown, "%s=%s\n", key, value);
-}
-
-static void show_pairs(struct call *c, const char *what, Csi__V1__Pair **pairs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&c->shown, "%s.%s=%s\n", what, pairs[i]->key, pairs[i]->value);
-}
-
-static void show_secrets(struct call *c, Csi__V1__Secret **secrets, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&c->shown, "secret.%s=%.*s\n", secrets[i]->key, (int)secrets[i]->value.len,
-                 (const char *)secrets[i]->value.data);
-}
-
-static bool show_capability(struct call *c, const Csi__V1__VolumeCapability *v)
-{
-    bool is_block = v && v->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-
-    if (!v)
-        return false;
-    buf_addf(&c->shown, "mode=%d\naccess=%s\n", v->access_mode ? (int)v->access_mode->mode : -1,
-             is_block ? "block" : "mount");
-    if (v->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
-        return is_block;
-    show(c, "fs_type", v->mount->fs_type);
-    show(c, "group", v->mount->volume_mount_group);
-    for (size_t i = 0; i < v->mount->n_mount_flags; i++)
-        show(c, "flag", v->mount->mount_flags[i]);
-    return is_block;
-}
-
-static const char *volume_dir(const struct call *c)
-{
-    char name[600];
-
-    (void)snprintf(name, sizeof name, "volumes/%s", c->volume);
-    (void)mkdir(in_state("volumes"), 0755);
-    (void)mkdir(in_state(name), 0755);
-    return in_state(name);
-}
-
-static bool can(unsigned capability)
-{
-    char text[LINE_BYTES];
-    const char *at = setting("capabilities", "1 2 3", text);
-
-    for (char *end; *at; at = end) {
-        if (strtoul(at, &end, 10) == capability && end > at)
-            return true;
-        end += *end == ' ';
-        if (end == at)
-            return false;
-    }
-    return false;
-}
-
-static bool is_mounted(const char *path)
-{
-    struct statx st;
-
-    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
-           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
-}
-
-static void bind_to(struct call *c, const char *from, const char *to, bool is_read_only)
-{
-    if (mount(from, to, NULL, MS_BIND, NULL) < 0 ||
-        (is_read_only && mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
-        fail(c, 13, strerror(errno));
-}
-
-static void do_stage(struct call *c)
-{
-    Csi__V1__NodeStageVolumeRequest *m = unpack(c, &csi__v1__node_stage_volume_request__descriptor);
-    bool is_block = show_capability(c, m->volume_capability);
-
-    show(c, "staging", m->staging_target_path);
-    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
-    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
-    show_secrets(c, m->secrets, m->n_secrets);
-    if (!is_block && !is_mounted(m->staging_target_path))
-        bind_to(c, volume_dir(c), m->staging_target_path, false);
-    if (c->code == 0 && !has("staged", c->volume, m->staging_target_path))
-        add("staged", c->volume, m->staging_target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_unstage(struct call *c)
-{
-    Csi__V1__NodeUnstageVolumeRequest *m = unpack(c, &csi__v1__node_unstage_volume_request__descriptor);
-
-    show(c, "staging", m->staging_target_path);
-    if (has("published", c->volume, NULL))
-        violation("unstaged while published", c->volume);
-    (void)umount2(m->staging_target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
-    drop("staged", c->volume, m->staging_target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void publish(struct call *c, const Csi__V1__NodePublishVolumeRequest *m, bool is_block)
-{
-    char from[LINE_BYTES];
-    int fd;
-
-    (void)snprintf(from, sizeof from, "%s", volume_dir(c));
-    if (can(1) && m->staging_target_path[0] && !has("staged", c->volume, NULL))
-        violation("published without being staged", c->volume);
-    if (has("published", c->volume, m->target_path))
-        return;
-    if (is_block) {
-        fd = open(m->target_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            (void)close(fd);
-    } else if (mkdir(m->target_path, 0750) < 0 && errno != EEXIST) {
-        fail(c, 13, strerror(errno));
-    }
-    if (c->code == 0)
-        bind_to(c, can(1) && !is_block && m->staging_target_path[0] ? m->staging_target_path : from,
-                m->target_path, m->readonly && !is_block);
-    if (c->code == 0)
-        add("published", c->volume, m->target_path);
-}
-
-static void do_publish(struct call *c)
-{
-    Csi__V1__NodePublishVolumeRequest *m = unpack(c, &csi__v1__node_publish_volume_request__descriptor);
-    bool is_block = show_capability(c, m->volume_capability);
-
-    show(c, "staging", m->staging_target_path);
-    show(c, "target", m->target_path);
-    show(c, "readonly", m->readonly ? "true" : "false");
-    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
-    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
-    show_secrets(c, m->secrets, m->n_secrets);
-    publish(c, m, is_block);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_unpublish(struct call *c)
-{
-    Csi__V1__NodeUnpublishVolumeRequest *m = unpack(c, &csi__v1__node_unpublish_volume_request__descriptor);
-
-    show(c, "target", m->target_path);
-    (void)umount2(m->target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
-    if (rmdir(m->target_path) < 0 && errno == ENOTDIR)
-        (void)unlink(m->target_path);
-    drop("published", c->volume, m->target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_stats(struct call *c)
-{
-    Csi__V1__NodeGetVolumeStatsRequest *m = unpack(c, &csi__v1__node_get_volume_stats_request__descriptor);
-    Csi__V1__NodeGetVolumeStatsResponse all = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
-    Csi__V1__VolumeUsage bytes = CSI__V1__VOLUME_USAGE__INIT, inodes = CSI__V1__VOLUME_USAGE__INIT;
-    Csi__V1__VolumeUsage *usage[] = { &bytes, &inodes };
-
-    show(c, "path", m->volume_path);
-    bytes.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
-    bytes.total = 1000;
-    bytes.used = 300;
-    bytes.available = 700;
-    inodes.unit = CSI__V1__VOLUME_USAGE__UNIT__INODES;
-    inodes.total = 10;
-    inodes.used = 3;
-    inodes.available = 7;
-    all.usage = usage;
-    all.n_usage = access(in_state("no-usage"), F_OK) == 0 ? 0 : ARRAY_LEN(usage);
-    answer(c, &all.base);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_expand(struct call *c)
-{
-    Csi__V1__NodeExpandVolumeRequest *m = unpack(c, &csi__v1__node_expand_volume_request__descriptor);
-    Csi__V1__NodeExpandVolumeResponse out = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
-
-    show(c, "path", m->volume_path);
-    show(c, "staging", m->staging_target_path);
-    (void)show_capability(c, m->volume_capability);
-    buf_addf(&c->shown, "required=%" PRId64 "\n", m->capacity_range ? m->capacity_range->required_bytes : -1);
-    show_secrets(c, m->secrets, m->n_secrets);
-    out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
-    answer(c, &out.base);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_capabilities(struct call *c)
-{
-    Csi__V1__NodeGetCapabilitiesResponse all = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
-    Csi__V1__NodeServiceCapability items[8];
-    Csi__V1__NodeServiceCapability__RPC rpcs[8];
-    Csi__V1__NodeServiceCapability *list[8];
-
-    for (unsigned i = 1; i < ARRAY_LEN(items); i++) {
-        if (!can(i))
-            continue;
-        csi__v1__node_service_capability__init(&items[i]);
-        csi__v1__node_service_capability__rpc__init(&rpcs[i]);
-        rpcs[i].type = (Csi__V1__NodeServiceCapability__RPC__Type)i;
-        items[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-        items[i].rpc = &rpcs[i];
-        list[all.n_capabilities++] = &items[i];
-    }
-    all.capabilities = list;
-    answer(c, &all.base);
-}
-
-static void do_info(struct call *c)
-{
-    Csi__V1__NodeGetInfoResponse out = CSI__V1__NODE_GET_INFO_RESPONSE__INIT;
-    Csi__V1__Topology topology = CSI__V1__TOPOLOGY__INIT;
-    Csi__V1__Pair pairs[8];
-    Csi__V1__Pair *list[8];
-    char text[LINE_BYTES];
-    char *at = NULL, *word;
-
-    (void)setting("node-info", "node-1 0", text);
-    at = text;
-    for (unsigned i = 0; (word = strsep(&at, " ")); i++) {
-        char *equals = strchr(word, '=');
-        if (i == 0) {
-            out.node_id = word;
-        } else if (i == 1) {
-            out.max_volumes_per_node = strtoll(word, NULL, 10);
-        } else if (equals && topology.n_segments < ARRAY_LEN(pairs)) {
-            Csi__V1__Pair *p = &pairs[topology.n_segments];
-            csi__v1__pair__init(p);
-            *equals = '\0';
-            p->key = word;
-            p->value = equals + 1;
-            list[topology.n_segments++] = p;
-        }
-    }
-    topology.segments = list;
-    if (topology.n_segments)
-        out.accessible_topology = &topology;
-    answer(c, &out.base);
-}
 
 static const char *my_socket;
 
@@ -455,27 +59,27 @@ static void do_plugin_info(struct call *c)
     char name[LINE_BYTES], versions[LINE_BYTES], type[LINE_BYTES];
     char *list[8], *at, *word;
 
-    out.type = (char *)(uintptr_t)setting("type", "CSIPlugin", type);
-    out.name = (char *)(uintptr_t)setting("name", "test.csi", name);
+    out.type = (char *)(uintptr_t)state_setting("type", "CSIPlugin", type);
+    out.name = (char *)(uintptr_t)state_setting("name", "test.csi", name);
     out.endpoint = (char *)(uintptr_t)my_socket;
-    (void)setting("versions", "1.0.0", versions);
+    (void)state_setting("versions", "1.0.0", versions);
     at = versions;
     while ((word = strsep(&at, " ")) && out.n_supported_versions < ARRAY_LEN(list))
         if (*word)
             list[out.n_supported_versions++] = word;
     out.supported_versions = list;
-    answer(c, &out.base);
+    call_answer(c, &out.base);
 }
 
 static void do_notify(struct call *c)
 {
     Pluginregistration__RegistrationStatus *m =
-        unpack(c, &pluginregistration__registration_status__descriptor);
+        call_unpack(c, &pluginregistration__registration_status__descriptor);
 
     if (m->plugin_registered)
-        append("notified", "true");
+        state_append("notified", "true");
     else
-        add("notified", "false", m->error);
+        state_add("notified", "false", m->error);
     protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
@@ -483,14 +87,14 @@ static const struct {
     const char *method;
     void (*fn)(struct call *c);
 } methods[] = {
-    { "NodeStageVolume", do_stage },
-    { "NodeUnstageVolume", do_unstage },
-    { "NodePublishVolume", do_publish },
-    { "NodeUnpublishVolume", do_unpublish },
-    { "NodeGetVolumeStats", do_stats },
-    { "NodeExpandVolume", do_expand },
-    { "NodeGetCapabilities", do_capabilities },
-    { "NodeGetInfo", do_info },
+    { "NodeStageVolume", node_do_stage },
+    { "NodeUnstageVolume", node_do_unstage },
+    { "NodePublishVolume", node_do_publish },
+    { "NodeUnpublishVolume", node_do_unpublish },
+    { "NodeGetVolumeStats", node_do_stats },
+    { "NodeExpandVolume", node_do_expand },
+    { "NodeGetCapabilities", node_do_capabilities },
+    { "NodeGetInfo", node_do_info },
     { "GetInfo", do_plugin_info },
     { "NotifyRegistrationStatus", do_notify },
 };
@@ -516,14 +120,14 @@ static void begin(struct call *c)
     c->begin_ns = now_ns();
     peek_volume(c);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
-    lock();
-    if (c->volume[0] && has("running", c->volume, NULL))
-        violation("two calls at a time", c->volume);
+    state_lock();
+    if (c->volume[0] && state_has("running", c->volume, NULL))
+        state_violate("two calls at a time", c->volume);
     if (c->volume[0])
-        add("running", c->volume, name);
-    unlock();
+        state_add("running", c->volume, name);
+    state_unlock();
     (void)snprintf(name, sizeof name, "hold-%s", c->method);
-    while (access(in_state(name), F_OK) == 0)
+    while (access(state_path(name), F_OK) == 0)
         (void)poll(&none, 1, HOLD_LOOK_MS);
 }
 
@@ -534,14 +138,14 @@ static void end(struct call *c)
 
     (void)snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s %s %u", c->begin_ns, now_ns(), c->method,
                    c->volume[0] ? c->volume : "-", c->code);
-    append("log", line);
+    state_append("log", line);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
     if (c->volume[0])
-        drop("running", c->volume, name);
+        state_drop("running", c->volume, name);
     (void)snprintf(name, sizeof name, "request-%s", c->method);
-    f = fopen(in_state(name), "we");
+    f = fopen(state_path(name), "we");
     if (!f || fputs(buf_cstr(&c->shown), f) < 0 || fclose(f) != 0)
-        die(name);
+        driver_die(name);
 }
 
 static void serve(struct call *c)
@@ -550,21 +154,21 @@ static void serve(struct call *c)
     size_t i = 0;
 
     begin(c);
-    lock();
+    state_lock();
     (void)snprintf(name, sizeof name, "fail-%s", c->method);
     while (i < ARRAY_LEN(methods) && strcmp(methods[i].method, c->method) != 0)
         i++;
-    if (access(in_state(name), F_OK) == 0) {
+    if (access(state_path(name), F_OK) == 0) {
         char *words = NULL;
-        unsigned long code = strtoul(setting(name, "2 ?", text), &words, 10);
-        fail(c, (unsigned)code, words[0] ? words + 1 : "");
+        unsigned long code = strtoul(state_setting(name, "2 ?", text), &words, 10);
+        call_fail(c, (unsigned)code, words[0] ? words + 1 : "");
     } else if (i == ARRAY_LEN(methods)) {
-        fail(c, 12, "no such method");
+        call_fail(c, 12, "no such method");
     } else {
         methods[i].fn(c);
     }
     end(c);
-    unlock();
+    state_unlock();
 }
 
 /* --- HTTP/2 --- */
@@ -625,7 +229,7 @@ static struct stream *stream_new(int32_t id)
     struct stream *s = stream_of(0);
 
     if (!s)
-        die("too many streams");
+        driver_die("too many streams");
     *s = (struct stream){ .id = id,
                           .results = -1,
                           .body = BUF_INIT(MESSAGE_BYTES_MAX),
@@ -701,9 +305,9 @@ static void begin_call(struct stream *s)
     int ends[2];
 
     if (s->body.len < PREFIX_BYTES)
-        die("a request without a message");
+        driver_die("a request without a message");
     if (pipe(ends) < 0)
-        die("pipe");
+        driver_die("pipe");
     if (fork() == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)close(ends[0]);
@@ -728,7 +332,7 @@ static void respond(nghttp2_session *session, struct stream *s)
         return;
     }
     if (rest.len < sizeof head)
-        die("a call ended without a result");
+        driver_die("a call ended without a result");
     memcpy(&head, rest.s, sizeof head);
     rest = (struct str){ rest.s + sizeof head, rest.len - sizeof head };
     (void)snprintf(s->status, sizeof s->status, "%u", head.code);
@@ -816,14 +420,14 @@ static nghttp2_session *session_new(void)
     nghttp2_session *session;
 
     if (nghttp2_session_callbacks_new(&callbacks) < 0)
-        die("nghttp2");
+        driver_die("nghttp2");
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     if (nghttp2_session_server_new(&session, callbacks, NULL) < 0 ||
         nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, &limit, 1) < 0)
-        die("nghttp2");
+        driver_die("nghttp2");
     return session;
 }
 
@@ -875,7 +479,7 @@ static void serve_connection(int fd)
 
         count = watched(connection, fds, at);
         if (!is_over && poll(fds, count, -1) < 0 && errno != EINTR)
-            die("poll");
+            driver_die("poll");
         for (nfds_t i = 1; i < count && !is_over; i++)
             if (fds[i].revents)
                 read_result(session, at[i]);
@@ -898,7 +502,7 @@ static int listen_at(const char *path)
     (void)unlink(path);
     if (fd < 0 || a.sun_path[0] == '\0' || bind(fd, (const struct sockaddr *)&a, sizeof a) < 0 ||
         listen(fd, 64) < 0)
-        die(path);
+        driver_die(path);
     return fd;
 }
 
@@ -921,16 +525,16 @@ int main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
-    dir = argv[1];
+    driver_dir = argv[1];
     my_socket = argv[2];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGCHLD, SIG_IGN);
     for (int i = 2; i < argc && i < 4; i++)
         fds[i - 2] = (struct pollfd){ .fd = listen_at(argv[i]), .events = POLLIN };
-    append("started", argv[2]);
+    state_append("started", argv[2]);
     for (;;) {
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            die("poll");
+            driver_die("poll");
         for (size_t i = 0; i < ARRAY_LEN(fds); i++)
             if (fds[i].fd >= 0 && fds[i].revents)
                 accept_from(fds[i].fd);
