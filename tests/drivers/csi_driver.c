@@ -1,4 +1,5 @@
-/* A CSI driver for tests, with its registrar: a node service that really mounts, whose state is a directory.
+/* A CSI driver for tests, with its registrar: a node service that really mounts and a controller service, whose
+ * state is a directory.
  *
  *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
  *
@@ -12,8 +13,13 @@
  *   published        lines "ID PATH"
  *   running          lines "ID PID", of calls under way
  *   log              lines "BEGIN_NS END_NS METHOD ID CODE", in the order of their ends
+ *   created          lines "ID BYTES", of volumes that CreateVolume has made; an id is a name
+ *   controller-published  lines "ID NODE"
+ *   modified         lines "ID KEY=VALUE…"
+ *   disks/ID         of a driver with `loop`: the image of a volume; device-ID: its loop device
  *   violations       what a careful caller never does: two calls for one volume at a time, a publish of what
- *                    is not staged, an unstage of what is published
+ *                    is not staged, an unstage of what is published; a volume that is created again with
+ *                    another request, deleted in use, or used on a node to which it is not published
  *   request-METHOD   what the last call asked, a field a line, maps sorted as they came
  *   notified         lines "true" or "false TEXT", of the registration
  *
@@ -23,10 +29,25 @@
  *   capabilities     numbers; else 1 2 3 (stage, statistics, expansion)
  *   versions         words; else 1.0.0
  *   type             of the plugin; else CSIPlugin
- *   node-info        "NODE-ID MAX KEY=VALUE…"; else "node-1 0"
+ *   node-info        "NODE-ID MAX KEY=VALUE…"; else "node-1 0". Created volumes have this topology
  *   fail-METHOD      "CODE WORDS": the call answers with it
  *   hold-METHOD      the call waits until it is gone
+ *   delay-METHOD     milliseconds before the call is served
+ *   lose-METHOD      the call is served, and the connection ends instead of the answer
+ *   crash-METHOD     the same, and the driver ends; once
+ *   garbage-METHOD   the call is served, and the answer is no message
  *   no-usage         statistics are empty
+ *   plugin-capabilities      numbers; else none: there is no controller service
+ *   controller-capabilities  numbers; else 1 2 3 4 8 9 10 12 13 14
+ *   not-ready        Probe says so
+ *   capacity         bytes of all created volumes; volume-max: of one
+ *   create-bytes     what CreateVolume says that a volume has
+ *   static-volumes   volumes that were not created can be published
+ *   offline          volumes that are published to a node cannot be expanded
+ *   node-expansion   the node must expand volumes, too
+ *   page             entries of a page of ListVolumes
+ *   abnormal         lines "ID WORDS": volumes whose condition is bad
+ *   loop             volumes are loop files, not directories
  *
  * Files are changed under an exclusive lock on `lock`, which is not held while a call waits. */
 #include "csi_driver.h"
@@ -52,6 +73,7 @@
 #define PREFIX_BYTES 5
 
 static const char *my_socket;
+static pid_t main_pid;
 
 static void do_plugin_info(struct call *c)
 {
@@ -95,45 +117,85 @@ static const struct {
     { "NodeExpandVolume", node_do_expand },
     { "NodeGetCapabilities", node_do_capabilities },
     { "NodeGetInfo", node_do_info },
+    { "Probe", identity_do_probe },
+    { "GetPluginInfo", identity_do_info },
+    { "GetPluginCapabilities", identity_do_capabilities },
+    { "ControllerGetCapabilities", controller_do_capabilities },
+    { "CreateVolume", controller_do_create },
+    { "DeleteVolume", controller_do_delete },
+    { "ControllerPublishVolume", controller_do_publish },
+    { "ControllerUnpublishVolume", controller_do_unpublish },
+    { "ControllerExpandVolume", controller_do_expand },
+    { "ControllerModifyVolume", controller_do_modify },
+    { "GetCapacity", controller_do_capacity },
+    { "ListVolumes", controller_do_list },
+    { "ControllerGetVolume", controller_do_get_volume },
+    { "ValidateVolumeCapabilities", controller_do_validate },
     { "GetInfo", do_plugin_info },
     { "NotifyRegistrationStatus", do_notify },
 };
 
-/* Field 1 of every request about a volume is its name, and field 2, whatever it is, begins as a text does. */
+static bool is_of_node(const struct call *c)
+{
+    return strncmp(c->method, "Node", 4) == 0;
+}
+
+/* Field 1 of every request about a volume is its id or its name, and field 2, whatever it is, begins as a text
+ * does. */
 static void peek_volume(struct call *c)
 {
-    Csi__V1__NodeUnstageVolumeRequest *m =
-        (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
-                                          c->request.len, (const uint8_t *)c->request.s);
+    Csi__V1__NodeUnstageVolumeRequest *m;
 
-    if (m && strncmp(c->method, "Node", 4) == 0)
+    if (strcmp(c->method, "GetCapacity") == 0 || strcmp(c->method, "ListVolumes") == 0 ||
+        strcmp(c->method, "NotifyRegistrationStatus") == 0)
+        return;
+    m = (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
+                                          c->request.len, (const uint8_t *)c->request.s);
+    if (m)
         (void)snprintf(c->volume, sizeof c->volume, "%s", m->volume_id);
     if (m)
         csi__v1__node_unstage_volume_request__free_unpacked(m, NULL);
 }
 
-static void begin(struct call *c)
+/* A volume has one call of the node service at a time, and one of each method of the controller's. */
+static const char *running_key(const struct call *c, char ret[LINE_BYTES])
+{
+    (void)snprintf(ret, LINE_BYTES, "%s%s%s", is_of_node(c) ? "" : c->method, is_of_node(c) ? "" : ":",
+                   c->volume);
+    return ret;
+}
+
+static bool has_knob(const struct call *c, const char *knob)
 {
     char name[128];
+
+    (void)snprintf(name, sizeof name, "%s-%s", knob, c->method);
+    return access(state_path(name), F_OK) == 0;
+}
+
+static void begin(struct call *c)
+{
+    char name[128], text[LINE_BYTES], key[LINE_BYTES];
     struct pollfd none = { .fd = -1 };
 
     c->begin_ns = now_ns();
     peek_volume(c);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
     state_lock();
-    if (c->volume[0] && state_has("running", c->volume, NULL))
+    if (c->volume[0] && state_has("running", running_key(c, key), NULL))
         state_violate("two calls at a time", c->volume);
     if (c->volume[0])
-        state_add("running", c->volume, name);
+        state_add("running", running_key(c, key), name);
     state_unlock();
-    (void)snprintf(name, sizeof name, "hold-%s", c->method);
-    while (access(state_path(name), F_OK) == 0)
+    (void)snprintf(name, sizeof name, "delay-%s", c->method);
+    (void)poll(&none, 1, (int)strtol(state_setting(name, "0", text), NULL, 10));
+    while (has_knob(c, "hold"))
         (void)poll(&none, 1, HOLD_LOOK_MS);
 }
 
 static void end(struct call *c)
 {
-    char line[LINE_BYTES], name[128];
+    char line[LINE_BYTES], name[128], key[LINE_BYTES];
     FILE *f;
 
     (void)snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s %s %u", c->begin_ns, now_ns(), c->method,
@@ -141,11 +203,29 @@ static void end(struct call *c)
     state_append("log", line);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
     if (c->volume[0])
-        state_drop("running", c->volume, name);
+        state_drop("running", running_key(c, key), name);
     (void)snprintf(name, sizeof name, "request-%s", c->method);
     f = fopen(state_path(name), "we");
     if (!f || fputs(buf_cstr(&c->shown), f) < 0 || fclose(f) != 0)
         driver_die(name);
+}
+
+/* After it has been done, the answer may not arrive as it should. */
+static void spoil_answer(struct call *c)
+{
+    char name[128];
+
+    if (has_knob(c, "garbage")) {
+        buf_clear(&c->answer);
+        buf_add_cstr(&c->answer, "\377\377\377");
+    }
+    c->is_lost = has_knob(c, "lose");
+    if (has_knob(c, "crash")) {
+        (void)snprintf(name, sizeof name, "crash-%s", c->method);
+        (void)unlink(state_path(name));
+        (void)kill(main_pid, SIGKILL); /* and this process with it */
+        c->is_lost = true;
+    }
 }
 
 static void serve(struct call *c)
@@ -155,12 +235,14 @@ static void serve(struct call *c)
 
     begin(c);
     state_lock();
-    (void)snprintf(name, sizeof name, "fail-%s", c->method);
     while (i < ARRAY_LEN(methods) && strcmp(methods[i].method, c->method) != 0)
         i++;
-    if (access(state_path(name), F_OK) == 0) {
+    if (has_knob(c, "fail")) {
         char *words = NULL;
-        unsigned long code = strtoul(state_setting(name, "2 ?", text), &words, 10);
+        unsigned long code;
+
+        (void)snprintf(name, sizeof name, "fail-%s", c->method);
+        code = strtoul(state_setting(name, "2 ?", text), &words, 10);
         call_fail(c, (unsigned)code, words[0] ? words + 1 : "");
     } else if (i == ARRAY_LEN(methods)) {
         call_fail(c, 12, "no such method");
@@ -168,6 +250,7 @@ static void serve(struct call *c)
         methods[i].fn(c);
     }
     end(c);
+    spoil_answer(c);
     state_unlock();
 }
 
@@ -192,6 +275,7 @@ struct stream {
 /* What a child writes first; the words and the answer follow. */
 struct result_head {
     unsigned code;
+    bool is_lost; /* the connection ends instead */
     size_t words_len;
 };
 
@@ -293,6 +377,7 @@ static void serve_call(struct stream *s, int results)
 
     serve(&c);
     head.code = c.code;
+    head.is_lost = c.is_lost;
     head.words_len = strlen(c.words);
     (void)signal(SIGPIPE, SIG_IGN);
     write_all(results, &head, sizeof head);
@@ -335,6 +420,10 @@ static void respond(nghttp2_session *session, struct stream *s)
         driver_die("a call ended without a result");
     memcpy(&head, rest.s, sizeof head);
     rest = (struct str){ rest.s + sizeof head, rest.len - sizeof head };
+    if (head.is_lost) {
+        (void)shutdown(connection, SHUT_RDWR);
+        return;
+    }
     (void)snprintf(s->status, sizeof s->status, "%u", head.code);
     escape((struct str){ rest.s, head.words_len }, &s->words);
     if (head.code != 0) {
@@ -527,6 +616,8 @@ int main(int argc, char **argv)
         return 2;
     driver_dir = argv[1];
     my_socket = argv[2];
+    main_pid = getpid();
+    (void)unlink(state_path("running")); /* calls of an earlier process ended with it */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGCHLD, SIG_IGN);
     for (int i = 2; i < argc && i < 4; i++)

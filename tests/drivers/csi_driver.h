@@ -37,6 +37,7 @@ struct call {
     struct str request;
     struct buf answer; /* a message */
     unsigned code;
+    bool is_lost; /* the answer does not arrive */
     char words[LINE_BYTES];
     char volume[512];
     struct buf shown; /* the request, a field a line */
@@ -63,5 +64,38 @@ void node_do_stats(struct call *c);
 void node_do_expand(struct call *c);
 void node_do_capabilities(struct call *c);
 void node_do_info(struct call *c);
+
+/* --- The Identity and Controller services (csi_controller.c) --- */
+
+void identity_do_probe(struct call *c);
+void identity_do_info(struct call *c);
+void identity_do_capabilities(struct call *c);
+void controller_do_capabilities(struct call *c);
+void controller_do_create(struct call *c);
+void controller_do_delete(struct call *c);
+void controller_do_publish(struct call *c);
+void controller_do_unpublish(struct call *c);
+void controller_do_expand(struct call *c);
+void controller_do_modify(struct call *c);
+void controller_do_capacity(struct call *c);
+void controller_do_list(struct call *c);
+void controller_do_get_volume(struct call *c);
+void controller_do_validate(struct call *c);
+bool controller_can(unsigned capability);
+/* A call of the node service that needs the volume there. */
+void controller_check_use(const struct call *c);
+
+/* --- Volumes on loop files (csi_disk.c) --- */
+
+bool disk_is_used(void);
+bool disk_size(const char *volume, int64_t bytes);
+const char *disk_device(const char *volume);
+bool disk_attach(const char *volume);
+void disk_detach(const char *volume);
+bool disk_format(const char *volume);
+bool disk_grow(const char *volume, bool has_files);
+void disk_remove(const char *volume);
+/* Runs a command to its end; its output is not shown. True: it succeeded. */
+bool driver_run(const char *const *argv);
 
 #endif

@@ -53,6 +53,15 @@ static void bind_to(struct call *c, const char *from, const char *to, bool is_re
         call_fail(c, 13, strerror(errno));
 }
 
+/* The device of a volume on a loop file, with a file system where it is asked for. */
+static void mount_disk(struct call *c, const char *to, bool is_block)
+{
+    if (!disk_attach(c->volume) || (!is_block && !disk_format(c->volume)))
+        call_fail(c, 13, "the disk cannot be prepared");
+    else if (!is_block && !is_mounted(to) && mount(disk_device(c->volume), to, "ext4", 0, NULL) < 0)
+        call_fail(c, 13, strerror(errno));
+}
+
 void node_do_stage(struct call *c)
 {
     Csi__V1__NodeStageVolumeRequest *m = call_unpack(c, &csi__v1__node_stage_volume_request__descriptor);
@@ -62,7 +71,10 @@ void node_do_stage(struct call *c)
     call_show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
     call_show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
     call_show_secrets(c, m->secrets, m->n_secrets);
-    if (!is_block && !is_mounted(m->staging_target_path))
+    controller_check_use(c);
+    if (disk_is_used())
+        mount_disk(c, m->staging_target_path, is_block);
+    else if (!is_block && !is_mounted(m->staging_target_path))
         bind_to(c, call_volume_dir(c), m->staging_target_path, false);
     if (c->code == 0 && !state_has("staged", c->volume, m->staging_target_path))
         state_add("staged", c->volume, m->staging_target_path);
@@ -77,6 +89,8 @@ void node_do_unstage(struct call *c)
     if (state_has("published", c->volume, NULL))
         state_violate("unstaged while published", c->volume);
     (void)umount2(m->staging_target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
+    if (disk_is_used())
+        disk_detach(c->volume);
     state_drop("staged", c->volume, m->staging_target_path);
     protobuf_c_message_free_unpacked(&m->base, NULL);
 }
@@ -86,7 +100,8 @@ static void publish(struct call *c, const Csi__V1__NodePublishVolumeRequest *m, 
     char from[LINE_BYTES];
     int fd;
 
-    (void)snprintf(from, sizeof from, "%s", call_volume_dir(c));
+    (void)snprintf(from, sizeof from, "%s", disk_is_used() ? disk_device(c->volume) : call_volume_dir(c));
+    controller_check_use(c);
     if (node_can(1) && m->staging_target_path[0] && !state_has("staged", c->volume, NULL))
         state_violate("published without being staged", c->volume);
     if (state_has("published", c->volume, m->target_path))
@@ -167,7 +182,10 @@ void node_do_expand(struct call *c)
     buf_addf(&c->shown, "required=%" PRId64 "\n", m->capacity_range ? m->capacity_range->required_bytes : -1);
     call_show_secrets(c, m->secrets, m->n_secrets);
     out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
-    call_answer(c, &out.base);
+    if (disk_is_used() && !disk_grow(c->volume, m->volume_capability && m->volume_capability->mount))
+        call_fail(c, 13, "the disk cannot be expanded");
+    else
+        call_answer(c, &out.base);
     protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
