@@ -206,15 +206,15 @@ static enum api_decision decide_attached(void *ctx, const struct object *now, st
                                          struct error *err)
 {
     const struct csi_attach_work *w = ctx;
-    const struct attachment *x = (const struct attachment *)(const void *)now;
+    const struct attachment *va = (const struct attachment *)(const void *)now;
     struct merge_patch p;
 
     merge_patch_begin_any(&p, body, now);
     merge_patch_member(&p, "status");
     json_out_object(body, NULL);
     json_out_bool(body, "attached", true);
-    if (w->published->n_publish_context > 0 || x->metadata.count > 0)
-        write_context(w, x, body);
+    if (w->published->n_publish_context > 0 || va->metadata.count > 0)
+        write_context(w, va, body);
     json_out_null(body, "attachError");
     json_out_end_object(body);
     return api_decision_of(merge_patch_end(&p, err));
@@ -416,13 +416,13 @@ static void on_marked(void *ctx, enum api_outcome outcome, const struct client_a
 /* A detach also knows the node by what the attach has noted. */
 static int find_node(struct csi_attach_work *w, struct error *err)
 {
-    const struct attachment *x = view_of(w);
-    const char *id = csi_attacher_node_id(w->attacher, x);
+    const struct attachment *va = view_of(w);
+    const char *id = csi_attacher_node_id(w->attacher, va);
 
     if (!id && w->is_detach)
         id = object_annotation(w->attachment, ANN_CSI_NODE_ID);
     if (!id)
-        return error_set(err, ERR_NOT_FOUND, "CSINode %s does not contain driver %s", x->node_name,
+        return error_set(err, ERR_NOT_FOUND, "CSINode %s does not contain driver %s", va->node_name,
                          csi_peer_name(w->attacher->o.peer));
     w->node_id = strdup(id);
     return w->node_id ? 0 : error_no_memory(err);
@@ -496,7 +496,7 @@ static void on_kept(void *ctx, enum api_outcome outcome, const struct client_ans
 
 /* --- The start --- */
 
-bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attachment *x)
+bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attachment *va)
 {
     struct csi_attach_work *w = calloc(1, sizeof *w + key.len + 1);
     const struct object *kept = NULL;
@@ -508,10 +508,10 @@ bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attac
     memcpy(w->key, key.s, key.len);
     w->key_len = key.len;
     w->attacher = a;
-    w->is_detach = x->obj.is_deleting;
-    w->attachment = object_ref(&x->obj);
+    w->is_detach = va->obj.is_deleting;
+    w->attachment = object_ref(&va->obj);
     TAILQ_INSERT_TAIL(&a->works, w, link);
-    r = csi_attacher_volume(a, x, &w->volume, &kept, &err);
+    r = csi_attacher_volume(a, va, &w->volume, &kept, &err);
     w->kept = kept ? object_ref(kept) : NULL;
     if (r < 0)
         work_fail(w, &err);

@@ -53,7 +53,7 @@ static bool add_key(struct map *m, const char *key)
 }
 
 /* Calls fn for each attachment of the driver whose volume and node are known. False: fn has failed. */
-typedef bool attachment_fn(struct csi_attach_reconcile *c, const struct attachment *x, const char *handle,
+typedef bool attachment_fn(struct csi_attach_reconcile *c, const struct attachment *va, const char *handle,
                            const char *node_id);
 
 static bool each_attachment(struct csi_attach_reconcile *c, attachment_fn *fn)
@@ -63,33 +63,33 @@ static bool each_attachment(struct csi_attach_reconcile *c, attachment_fn *fn)
     bool goes_on = true;
 
     for (const struct object *o = informer_first(a->attachments, &at); o && goes_on; o = informer_next(&at)) {
-        const struct attachment *x = (const struct attachment *)(const void *)o;
+        const struct attachment *va = (const struct attachment *)(const void *)o;
         _cleanup_(object_unref_p) struct object *volume = NULL;
         const struct object *kept;
         struct error ignored;
         const char *id;
 
-        if (!csi_attacher_owns(a, x))
+        if (!csi_attacher_owns(a, va))
             continue;
-        id = csi_attacher_node_id(a, x);
+        id = csi_attacher_node_id(a, va);
         id = id ? id : object_annotation(o, ANN_CSI_NODE_ID);
-        if (id && csi_attacher_volume(a, x, &volume, &kept, &ignored) == 0)
-            goes_on = fn(c, x, volume_of(volume)->source.csi->handle, id);
+        if (id && csi_attacher_volume(a, va, &volume, &kept, &ignored) == 0)
+            goes_on = fn(c, va, volume_of(volume)->source.csi->handle, id);
     }
     return goes_on;
 }
 
 /* --- A round --- */
 
-static bool want_handle(struct csi_attach_reconcile *c, const struct attachment *x, const char *handle,
+static bool want_handle(struct csi_attach_reconcile *c, const struct attachment *va, const char *handle,
                         const char *node_id)
 {
-    (void)x;
+    (void)va;
     (void)node_id;
     return map_get(&c->handles, str_of(handle)) || add_key(&c->handles, arena_dup(&c->arena, str_of(handle)));
 }
 
-static bool compare_one(struct csi_attach_reconcile *c, const struct attachment *x, const char *handle,
+static bool compare_one(struct csi_attach_reconcile *c, const struct attachment *va, const char *handle,
                         const char *node_id)
 {
     const char *key = pair_key(&c->arena, handle, node_id);
@@ -98,12 +98,12 @@ static bool compare_one(struct csi_attach_reconcile *c, const struct attachment 
     if (!key)
         return false;
     is_published = map_get(&c->published, str_of(key)) != NULL;
-    if (is_published == x->is_attached)
+    if (is_published == va->is_attached)
         return true;
     log_info("attachment differs from the driver's list, syncing it again",
-             LOG_STR("attachment", x->obj.name), LOG_BOOL("attached", x->is_attached),
+             LOG_STR("attachment", va->obj.name), LOG_BOOL("attached", va->is_attached),
              LOG_BOOL("published", is_published));
-    csi_attacher_force(c->attacher, x);
+    csi_attacher_force(c->attacher, va);
     return true;
 }
 

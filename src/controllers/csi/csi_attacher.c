@@ -7,6 +7,7 @@
  * without effect. */
 #include "controllers/csi/csi_attacher_int.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,14 @@ static const struct attachment *attachment_of(const struct object *o)
     return (const struct attachment *)(const void *)o;
 }
 
-bool csi_attacher_owns(const struct csi_attacher *a, const struct attachment *x)
+bool csi_attacher_owns(const struct csi_attacher *a, const struct attachment *va)
 {
-    return strcmp(x->attacher, csi_peer_name(a->o.peer)) == 0;
+    return strcmp(va->attacher, csi_peer_name(a->o.peer)) == 0;
 }
 
-const char *csi_attacher_node_id(const struct csi_attacher *a, const struct attachment *x)
+const char *csi_attacher_node_id(const struct csi_attacher *a, const struct attachment *va)
 {
-    const struct object *o = informer_get(a->csi_nodes, "", x->node_name);
+    const struct object *o = informer_get(a->csi_nodes, "", va->node_name);
     const struct csi_node_driver *d =
         o ? csi_node_driver((const struct csi_node *)(const void *)o, csi_peer_name(a->o.peer)) : NULL;
 
@@ -43,15 +44,15 @@ const char *csi_attacher_node_id(const struct csi_attacher *a, const struct atta
 }
 
 /* The PersistentVolume that an inline volume of an attachment stands for. */
-static int read_inline(const struct attachment *x, struct object **ret, struct error *err)
+static int read_inline(const struct attachment *va, struct object **ret, struct error *err)
 {
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(INLINE_BYTES_MAX);
     struct json scratch;
     int r;
 
-    volume_write_begin(&text, x->obj.name);
+    volume_write_begin(&text, va->obj.name);
     json_out_end_object(&text);
-    json_out_raw(&text, "spec", json_peek(x->obj.text, "spec", "source", "inlineVolumeSpec"));
+    json_out_raw(&text, "spec", json_peek(va->obj.text, "spec", "source", "inlineVolumeSpec"));
     json_out_end_object(&text);
     r = buf_check(&text, "an inline volume", err);
     if (r < 0)
@@ -62,45 +63,46 @@ static int read_inline(const struct attachment *x, struct object **ret, struct e
     return r;
 }
 
-static int read_volume(const struct csi_attacher *a, const struct attachment *x, struct object **ret,
+static int read_volume(const struct csi_attacher *a, const struct attachment *va, struct object **ret,
                        const struct object **ret_kept, struct error *err)
 {
     const struct object *o;
 
-    if (x->has_inline_source && x->volume_name[0])
+    if (va->has_inline_source && va->volume_name[0])
         return error_set(err, ERR_INVALID,
                          "both InlineCSIVolumeSource and PersistentVolumeName specified in VA source");
-    if (x->has_inline_source)
-        return read_inline(x, ret, err);
-    if (!x->volume_name[0])
+    if (va->has_inline_source)
+        return read_inline(va, ret, err);
+    if (!va->volume_name[0])
         return error_set(err, ERR_INVALID,
                          "neither InlineCSIVolumeSource nor PersistentVolumeName specified in VA source");
-    o = informer_get(a->volumes, "", x->volume_name);
+    o = informer_get(a->volumes, "", va->volume_name);
     if (!o)
-        return informer_not_found(a->volumes, x->volume_name, err);
+        return informer_not_found(a->volumes, va->volume_name, err);
     *ret = object_ref(o);
     *ret_kept = o;
     return 0;
 }
 
-int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *x, struct object **ret,
+int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *va, struct object **ret,
                         const struct object **ret_kept, struct error *err)
 {
     _cleanup_(object_unref_p) struct object *o = NULL;
     const struct object *kept = NULL;
-    int r = read_volume(a, x, &o, &kept, err);
+    int r = read_volume(a, va, &o, &kept, err);
 
-    if (r == 0 && migration_plugin((enum volume_source_kind)volume_of(o)->source.kind)) {
+    if (r < 0)
+        return r;
+    assert(o);
+    if (migration_plugin((enum volume_source_kind)volume_of(o)->source.kind)) {
         struct object *translated = NULL;
 
         r = migration_translate(volume_of(o), &translated, err);
-        if (r == 0) {
-            (void)object_unref(o);
-            o = translated;
-        }
+        if (r < 0)
+            return r;
+        (void)object_unref(o);
+        o = translated;
     }
-    if (r < 0)
-        return r;
     if (volume_of(o)->source.kind != SOURCE_CSI ||
         strcmp(volume_of(o)->source.csi->driver, csi_peer_name(a->o.peer)) != 0)
         return error_set(err, ERR_INVALID, "volume \"%s\" is not a volume of CSI driver %s", o->name,
@@ -112,15 +114,15 @@ int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *x
 
 /* --- Attachments to be synced in any case --- */
 
-void csi_attacher_force(struct csi_attacher *a, const struct attachment *x)
+void csi_attacher_force(struct csi_attacher *a, const struct attachment *va)
 {
-    char *name = strdup(x->obj.name);
+    char *name = strdup(va->obj.name);
     void *old = NULL;
 
     if (!name || map_put(&a->forced, str_of(name), name, &old) < 0)
         free(name); /* no memory: the next comparison finds it again */
     free(old);
-    component_add(a->controller, &x->obj);
+    component_add(a->controller, &va->obj);
 }
 
 static bool take_forced(struct csi_attacher *a, struct str key)
@@ -147,34 +149,34 @@ static enum api_decision decide_trivial(void *ctx, const struct object *now, str
     return api_decision_of(merge_patch_end(&p, err));
 }
 
-static enum sync_result sync_trivial(struct csi_attacher *a, struct str key, const struct attachment *x)
+static enum sync_result sync_trivial(struct csi_attacher *a, struct str key, const struct attachment *va)
 {
     const struct api_write_options w = {
         .request = { .verb = CLIENT_PATCH, .kind = kind_info(KIND_ATTACHMENT), .subresource = "status" },
-        .object = &x->obj,
+        .object = &va->obj,
         .decide = decide_trivial,
         .step = API_STEP_ATTACHMENT,
         .is_any_version = true,
         .informer = a->attachments
     };
 
-    return x->is_attached || x->obj.is_deleting ? SYNC_DONE : sync_once(a->controller, key, &w, NULL, NULL);
+    return va->is_attached || va->obj.is_deleting ? SYNC_DONE : sync_once(a->controller, key, &w, NULL, NULL);
 }
 
 static enum sync_result sync_attachment(void *ctx, struct str key)
 {
     struct csi_attacher *a = ctx;
     const struct object *o = informer_get_key(a->attachments, key);
-    const struct attachment *x = o ? attachment_of(o) : NULL;
+    const struct attachment *va = o ? attachment_of(o) : NULL;
     bool is_forced = take_forced(a, key);
 
-    if (!x || !csi_attacher_owns(a, x))
+    if (!va || !csi_attacher_owns(a, va))
         return SYNC_DONE;
     if (a->is_trivial)
-        return sync_trivial(a, key, x);
-    if (!is_forced && (o->is_deleting ? !object_has_finalizer(o, a->finalizer) : x->is_attached))
+        return sync_trivial(a, key, va);
+    if (!is_forced && (o->is_deleting ? !object_has_finalizer(o, a->finalizer) : va->is_attached))
         return SYNC_DONE;
-    return csi_attach_start(a, key, x) ? SYNC_LATER : SYNC_AGAIN;
+    return csi_attach_start(a, key, va) ? SYNC_LATER : SYNC_AGAIN;
 }
 
 static enum sync_result sync_release(void *ctx, struct str key)
@@ -400,10 +402,10 @@ static const char *attacher_verify(const void *function)
 static bool attacher_explain(const void *function, const struct object *about, struct csi_work_state *ret)
 {
     const struct csi_attacher *a = function;
-    const struct attachment *x = attachment_of(about);
-    const struct attachment_error *failure = about->is_deleting ? &x->detach_error : &x->attach_error;
+    const struct attachment *va = attachment_of(about);
+    const struct attachment_error *failure = about->is_deleting ? &va->detach_error : &va->attach_error;
 
-    if (about->kind->kind != KIND_ATTACHMENT || !csi_attacher_owns(a, x))
+    if (about->kind->kind != KIND_ATTACHMENT || !csi_attacher_owns(a, va))
         return false;
     *ret = (struct csi_work_state){ .call = "", .last_error = failure->message };
     ret->outcome = failure->code >= 0 && failure->code < RPC_CODE_COUNT

@@ -34,14 +34,14 @@ struct csi_attacher {
 };
 
 /* True if the attachment is one of this driver. */
-bool csi_attacher_owns(const struct csi_attacher *a, const struct attachment *x);
+bool csi_attacher_owns(const struct csi_attacher *a, const struct attachment *va);
 /* The id of the node of an attachment, as its CSINode has it; NULL: not there. */
-const char *csi_attacher_node_id(const struct csi_attacher *a, const struct attachment *x);
+const char *csi_attacher_node_id(const struct csi_attacher *a, const struct attachment *va);
 /* The attachment's status does not match the driver: it is synced once more. */
-void csi_attacher_force(struct csi_attacher *a, const struct attachment *x);
+void csi_attacher_force(struct csi_attacher *a, const struct attachment *va);
 /* The volume of an attachment with a CSI source, for object_unref(); ret_kept: the object in the API that
  * needs the finalizer, borrowed, NULL for an inline volume. */
-int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *x, struct object **ret,
+int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *va, struct object **ret,
                         const struct object **ret_kept, struct error *err);
 
 /* --- One attach or detach (csi_attach_call.c) --- */
@@ -49,7 +49,7 @@ int csi_attacher_volume(const struct csi_attacher *a, const struct attachment *x
 struct csi_attach_work;
 
 /* Ends with controller_finish(). False without memory. */
-bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attachment *x);
+bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attachment *va);
 /* Ends without a callback; what was sent may still take effect. */
 void csi_attach_free(struct csi_attach_work *w);
 /* False: none is in progress for the attachment. */

@@ -6,13 +6,9 @@
 
 #include "base/vec.h"
 
-struct endpoint_entry {
-    struct csi_known_endpoint known; /* owns its texts */
-};
-
 struct csi_endpoints {
-    VEC(struct endpoint_entry) all;
-    loop_fn fn; /* NULL: nobody reads */
+    VEC(struct csi_known_endpoint *) all; /* each owns its texts */
+    loop_fn fn;                           /* NULL: nobody reads */
     void *ctx;
     struct deferred change;
 };
@@ -25,10 +21,23 @@ static void on_change(void *ctx)
         e->fn(e->ctx);
 }
 
-static void entry_done(struct endpoint_entry *entry)
+static struct csi_known_endpoint *entry_free(struct csi_known_endpoint *entry)
 {
-    free((char *)(uintptr_t)entry->known.driver);
-    free((char *)(uintptr_t)entry->known.socket);
+    free((char *)(uintptr_t)entry->driver);
+    free((char *)(uintptr_t)entry->socket);
+    free(entry);
+    return NULL;
+}
+
+/* NULL without memory. */
+static struct csi_known_endpoint *entry_new(const struct csi_known_endpoint *known)
+{
+    struct csi_known_endpoint *entry = calloc(1, sizeof *entry);
+
+    if (!entry)
+        return NULL;
+    *entry = (struct csi_known_endpoint){ known->origin, strdup(known->driver), strdup(known->socket) };
+    return entry->driver && entry->socket ? entry : entry_free(entry);
 }
 
 int csi_endpoints_new(struct loop *l, struct csi_endpoints **ret, struct error *err)
@@ -48,7 +57,7 @@ struct csi_endpoints *csi_endpoints_free(struct csi_endpoints *e)
         return NULL;
     loop_undefer(&e->change);
     for (size_t i = 0; i < e->all.count; i++)
-        entry_done(&e->all.items[i]);
+        (void)entry_free(e->all.items[i]);
     vec_done(&e->all);
     free(e);
     return NULL;
@@ -60,25 +69,24 @@ static size_t find_entry(const struct csi_endpoints *e, enum csi_endpoint_origin
     size_t i = 0;
 
     while (i < e->all.count &&
-           (e->all.items[i].known.origin != origin || strcmp(e->all.items[i].known.driver, driver) != 0))
+           (e->all.items[i]->origin != origin || strcmp(e->all.items[i]->driver, driver) != 0))
         i++;
     return i;
 }
 
 int csi_endpoints_put(struct csi_endpoints *e, const struct csi_known_endpoint *known, struct error *err)
 {
-    struct endpoint_entry entry = { .known = { known->origin, strdup(known->driver),
-                                               strdup(known->socket) } };
+    struct csi_known_endpoint *entry = entry_new(known);
     size_t at = find_entry(e, known->origin, known->driver);
-    bool is_new = at == e->all.count || !known->driver[0];
 
-    if (!entry.known.driver || !entry.known.socket || (is_new && vec_push(&e->all, entry) < 0)) {
-        entry_done(&entry);
+    if (!entry)
         return error_no_memory(err);
-    }
-    if (!is_new) {
-        entry_done(&e->all.items[at]);
+    if (at < e->all.count && known->driver[0]) {
+        (void)entry_free(e->all.items[at]);
         e->all.items[at] = entry;
+    } else if (vec_push(&e->all, entry) != 0) {
+        (void)entry_free(entry);
+        return error_no_memory(err);
     }
     loop_defer(&e->change);
     return 0;
@@ -90,7 +98,7 @@ void csi_endpoints_remove(struct csi_endpoints *e, enum csi_endpoint_origin orig
 
     if (at == e->all.count)
         return;
-    entry_done(&e->all.items[at]);
+    (void)entry_free(e->all.items[at]);
     vec_remove(&e->all, at);
     loop_defer(&e->change);
 }
@@ -102,7 +110,7 @@ size_t csi_endpoints_count(const struct csi_endpoints *e)
 
 const struct csi_known_endpoint *csi_endpoints_at(const struct csi_endpoints *e, size_t i)
 {
-    return &e->all.items[i].known;
+    return e->all.items[i];
 }
 
 void csi_endpoints_watch(struct csi_endpoints *e, loop_fn fn, void *ctx)
