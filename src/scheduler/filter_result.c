@@ -131,7 +131,7 @@ static int line_cmp(const void *a, const void *b)
 
 void filter_counts_write(const struct filter_counts *c, struct buf *out)
 {
-    struct line lines[REASON_COUNT];
+    struct line lines[REASON_COUNT] = { 0 };
     size_t filled = 0;
 
     for (unsigned i = 0; i < REASON_COUNT; i++)

@@ -55,17 +55,16 @@ struct queued_event {
     struct event_copy copy;
 };
 
-/* A step visits all messages but the resting ones, which are most watches most of the time: the fields that
- * it reads come first, and answers, which are large, are allocated separately. */
+/* Every step visits all messages: the fields that it reads come first, and answers, which are large, are
+ * allocated separately. */
 struct message {
     TAILQ_ENTRY(message) link;
     struct network *network;
     struct sim_process *process;    /* NULL: the sender was killed, or has cancelled */
     struct client_attempt *attempt; /* of the sender; NULL: it does not wait any more */
     enum phase phase;
-    bool is_resting; /* in the list of that name */
-    bool has_ended;  /* of a watch: `answer` is the end of the watch */
-    uint64_t at_ns;  /* of the next delivery; UINT64_MAX: never */
+    bool has_ended; /* of a watch: `answer` is the end of the watch */
+    uint64_t at_ns; /* of the next delivery; UINT64_MAX: never */
     /* Of a watch: */
     TAILQ_HEAD(, queued_event) events;
     uint64_t event_at_ns; /* of the last queued event */
@@ -194,23 +193,10 @@ static struct answer_copy *answer_copy_free(struct answer_copy *k)
     return NULL;
 }
 
-/* A resting message has nothing to deliver until the server says more. */
-static void set_resting(struct message *m, bool is_resting)
-{
-    struct network *n = m->network;
-
-    if (m->is_resting == is_resting)
-        return;
-    TAILQ_REMOVE(m->is_resting ? &n->resting : &n->messages, m, link);
-    TAILQ_INSERT_TAIL(is_resting ? &n->resting : &n->messages, m, link);
-    m->is_resting = is_resting;
-}
-
 static void schedule_answer(struct message *m, uint64_t at_ns)
 {
     m->phase = PHASE_TO_CLIENT;
     m->at_ns = at_ns;
-    set_resting(m, /* is_resting= */ false);
 }
 
 /* --- Sending --- */
@@ -252,7 +238,7 @@ static void message_free(struct message *m)
 {
     struct queued_event *e;
 
-    TAILQ_REMOVE(m->is_resting ? &m->network->resting : &m->network->messages, m, link);
+    TAILQ_REMOVE(&m->network->messages, m, link);
     while ((e = TAILQ_FIRST(&m->events))) {
         TAILQ_REMOVE(&m->events, e, link);
         event_copy_done(&e->copy);
@@ -319,7 +305,6 @@ static void on_served_end(struct client_attempt *a, const struct client_answer *
     if (m->request.verb == CLIENT_WATCH) {
         answer_copy_set(get_answer(m), answer);
         m->has_ended = true;
-        set_resting(m, /* is_resting= */ false);
         if (m->event_at_ns < n->sim->now_ns)
             m->event_at_ns = n->sim->now_ns;
         return;
@@ -368,7 +353,6 @@ static void on_served_event(struct client_attempt *a, const struct client_event 
         e->at_ns = m->event_at_ns; /* events of one connection keep their order */
     m->event_at_ns = e->at_ns;
     TAILQ_INSERT_TAIL(&m->events, e, link);
-    set_resting(m, /* is_resting= */ false);
 }
 
 static void on_served_warning(struct client_attempt *a, struct str text)
@@ -384,7 +368,6 @@ static void serve_request(struct message *m)
     struct client_carrier *c = m->network->sim->server.carrier;
 
     m->phase = PHASE_AT_SERVER;
-    set_resting(m, /* is_resting= */ true);
     m->served = (struct client_attempt){ .request = &m->request,
                                          .on_event = on_served_event,
                                          .on_end = on_served_end,
@@ -472,7 +455,6 @@ static void deliver_event_again(struct message *m)
     }
 }
 
-/* For a watch with events, which does not rest. */
 static bool has_message(const struct network *n, unsigned id)
 {
     const struct message *m;
@@ -500,7 +482,6 @@ static void deliver_event(struct message *m)
             m->recent_count--;
         }
         m->recent[m->recent_count++] = e->copy;
-        set_resting(m, m->phase == PHASE_AT_SERVER && TAILQ_EMPTY(&m->events) && !m->has_ended);
         if (sim_has_fault(n->sim, &n->rng, FAULT_REPLAY, 4))
             deliver_event_again(m);
     }
@@ -590,34 +571,28 @@ static void lose_connection(struct message *m)
 
 void network_lose_server(struct network *n)
 {
-    struct message_list *lists[] = { &n->messages, &n->resting };
+    struct message *m, *next;
 
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        struct message *m, *next;
-
-        for (m = TAILQ_FIRST(lists[i]); m; m = next) {
-            next = TAILQ_NEXT(m, link);
-            if (m->phase != PHASE_AT_SERVER)
-                continue;
-            cancel_at_server(m);
-            lose_connection(m);
-            if (!m->attempt)
-                message_free(m);
-        }
+    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
+        next = TAILQ_NEXT(m, link);
+        if (m->phase != PHASE_AT_SERVER)
+            continue;
+        cancel_at_server(m);
+        lose_connection(m);
+        if (!m->attempt)
+            message_free(m);
     }
 }
 
 void network_cut_watch(struct network *n)
 {
-    struct message_list *lists[] = { &n->messages, &n->resting };
     struct message *m, *found = NULL;
     uint64_t count = 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
-        TAILQ_FOREACH(m, lists[i], link)
-            if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
-                rng_below(&n->rng, ++count) == 0)
-                found = m;
+    TAILQ_FOREACH(m, &n->messages, link)
+        if (m->request.verb == CLIENT_WATCH && m->phase == PHASE_AT_SERVER &&
+            rng_below(&n->rng, ++count) == 0)
+            found = m;
     if (!found)
         return;
     sim_trace(n->sim, "cuts %s", describe_request(found));
@@ -634,7 +609,6 @@ void network_init(struct network *n, struct sim *s)
 
     *n = (struct network){ .sim = s };
     TAILQ_INIT(&n->messages);
-    TAILQ_INIT(&n->resting);
     rng_init(&n->rng, rng_u64(&s->faults));
     rng_fork(&n->rng, "late", &n->late);
     n->late_answers_percent = percents[rng_below(&n->late, ARRAY_LEN(percents))];
@@ -643,9 +617,10 @@ void network_init(struct network *n, struct sim *s)
 
 void network_done(struct network *n)
 {
-    struct message *m;
+    struct message *m, *next;
 
-    while ((m = TAILQ_FIRST(&n->messages)) || (m = TAILQ_FIRST(&n->resting))) {
+    for (m = TAILQ_FIRST(&n->messages); m; m = next) {
+        next = TAILQ_NEXT(m, link);
         assert(!m->attempt);
         cancel_at_server(m);
         message_free(m);

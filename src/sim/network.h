@@ -30,9 +30,8 @@ TAILQ_HEAD(message_list, message);
 struct network {
     struct sim *sim;
     struct rng rng;
-    struct message_list messages; /* in flight, or with something to deliver at some time */
-    struct message_list resting;  /* at the server, which has sent nothing since */
-    struct rng late;              /* which answers and events are late */
+    struct message_list messages;
+    struct rng late; /* which answers and events are late */
     unsigned late_answers_percent;
     unsigned late_events_percent;
     unsigned sent;

@@ -410,7 +410,7 @@ TEST(mount_events_of_failures)
 TEST(pod_stages_follow_their_table)
 {
     static const char *const followers[] = {
-        [POD_STAGE_VOLUMES] = "PT", [POD_STAGE_PREPARE] = "VSRT", [POD_STAGE_SETUP] = "RT",
+        [POD_STAGE_VOLUMES] = "PT", [POD_STAGE_PREPARE] = "VSRT", [POD_STAGE_SETUP] = "VRT",
         [POD_STAGE_READY] = "VT",   [POD_STAGE_TEARDOWN] = "C",   [POD_STAGE_CLEANUP] = "",
     };
 

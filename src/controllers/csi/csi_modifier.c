@@ -15,7 +15,6 @@
 #include "api/attributes_class.h"
 #include "api/json_out.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "controllers/csi/csi_provision_int.h"
 #include "machinery/merge_patch.h"
 
@@ -292,7 +291,7 @@ static void on_modified(struct csi_controller_call *c, const struct csi_answer *
     change->is_infeasible = a->outcome == CSI_INFEASIBLE;
     (void)snprintf(change->message, sizeof change->message, "%s", a->err->msg);
     recorder_event(z->recorder, change->claim, EVENT_WARNING, "VolumeModifyFailed", "%s", a->err->msg);
-    if (is_final || MUTANT("csi-modify-forgets-uncertain-calls"))
+    if (is_final)
         failure_keep(change->owner, change->claim->uid,
                      change->is_infeasible ? loop_now_ns(z->o.part.loop) + CSI_SLOW_RETRY_NS : 0);
     else
@@ -582,12 +581,14 @@ const char *csi_modifier_check(const struct csi_modifier *m)
 struct csi_modifier *csi_modifier_free(struct csi_modifier *m)
 {
     struct csi_resize_memory *f;
-    struct csi_modify *change;
+    struct csi_modify *change, *next;
 
     if (!m)
         return NULL;
-    while ((change = TAILQ_FIRST(&m->changes)))
+    for (change = TAILQ_FIRST(&m->changes); change; change = next) {
+        next = TAILQ_NEXT(change, link);
         modify_free(change);
+    }
     for (size_t at = 0; (f = map_next(&m->final, &at, NULL)); at = 0)
         failure_forget(m, f->uid);
     map_done(&m->final);

@@ -12,7 +12,6 @@
 
 #include "api/config.h"
 #include "base/die.h"
-#include "base/mutant.h"
 
 #define DELETES_MAX 5
 #define SPEC_BYTES_MAX ((size_t)1 << 20)
@@ -220,7 +219,7 @@ static void delete_again(struct csi_create *w)
 /* NULL if the volume serves, else why not. */
 static const char *check_answer(struct csi_create *w, const Csi__V1__Volume *v)
 {
-    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes && !MUTANT("csi-accepts-small-volumes"))
+    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes)
         return arena_printf(&w->arena,
                             "created volume capacity %" PRId64 " less than requested capacity %" PRId64,
                             v->capacity_bytes, w->plan.bytes);
@@ -263,8 +262,7 @@ static void on_created(struct csi_controller_call *c, const struct csi_answer *a
         create_fail(w, PROVISION_NO_CHANGE, &err);
         return;
     case CSI_IN_PROGRESS:
-        create_fail(w, MUTANT("csi-forgets-uncertain-calls") ? PROVISION_FINISHED : PROVISION_IN_BACKGROUND,
-                    &err);
+        create_fail(w, PROVISION_IN_BACKGROUND, &err);
         return;
     case CSI_EXHAUSTED:
         err.code = ERR_UNAVAILABLE;

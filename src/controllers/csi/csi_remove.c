@@ -10,7 +10,6 @@
 #include "api/config.h"
 #include "base/die.h"
 #include "base/log.h"
-#include "base/mutant.h"
 
 /* One call of the loop. */
 struct csi_remove {
@@ -73,9 +72,8 @@ static int check_attached(const struct csi_remove *w, struct error *err)
     const char *volume = w->volume->name;
     const char *node = driver_attaches(w->provisioner) ? attached_node(w->provisioner, volume) : NULL;
 
-    return node && !MUTANT("csi-deletes-attached-volumes")
-               ? error_set(err, ERR_BUSY, "persistentvolume %s is still attached to node %s", volume, node)
-               : 0;
+    return node ? error_set(err, ERR_BUSY, "persistentvolume %s is still attached to node %s", volume, node)
+                : 0;
 }
 
 /* --- The secret --- */

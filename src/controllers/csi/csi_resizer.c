@@ -17,7 +17,6 @@
 #include "api/pod.h"
 #include "base/die.h"
 #include "base/log.h"
-#include "base/mutant.h"
 #include "controllers/csi/csi_capability.h"
 #include "controllers/csi/csi_resize_plan.h"
 #include "machinery/merge_patch.h"
@@ -200,7 +199,7 @@ static enum api_decision decide_capacity(void *ctx, const struct object *now, st
     const struct csi_resize *resize = ctx;
     const struct volume *v = volume_of(now);
     bool keeps = resize->needs_node && !object_annotation(now, ANN_PRE_RESIZE_CAPACITY);
-    bool grows = quantity_cmp(&v->capacity, &resize->size) < 0 || MUTANT("csi-resize-shrinks-volumes");
+    bool grows = quantity_cmp(&v->capacity, &resize->size) < 0;
 
     if (!keeps && !grows)
         return API_AS_IT_IS;
@@ -540,15 +539,17 @@ static void resizer_end(void *function)
 {
     struct csi_resizer *z = function;
     struct csi_resize_memory *m;
-    struct csi_resize *resize;
+    struct csi_resize *resize, *next;
 
     if (!z)
         return;
     informer_remove_handler(&z->claims_handler);
     informer_remove_handler(&z->volumes_handler);
     z->modifier = csi_modifier_free(z->modifier);
-    while ((resize = TAILQ_FIRST(&z->resizes)))
+    for (resize = TAILQ_FIRST(&z->resizes); resize; resize = next) {
+        next = TAILQ_NEXT(resize, link);
         resize_free(resize);
+    }
     for (size_t at = 0; (m = map_next(&z->memory, &at, NULL)); at = 0)
         memory_forget(z, m->uid);
     map_done(&z->memory);
