@@ -16,6 +16,7 @@
 #include "io/sys.h"
 
 #define MARKER_BYTES_MAX 4096
+#define MARKER_MEMORY_MAX ((size_t)16 << 10)
 #define MARKER_MODE 0644
 #define MARKER_FORMAT 1
 #define MARKER_SHOWN_MAX 128
@@ -96,7 +97,7 @@ static int read_marker(const struct mount_identity *m, int fd, char ret_id[UID_B
     json_ref root = 0;
     int r = host_read_below(fd, m->marker, MARKER_BYTES_MAX, &text, &why);
 
-    json_init(&d, MARKER_BYTES_MAX * 4);
+    json_init(&d, MARKER_MEMORY_MAX);
     if (r == -ERR_NOT_FOUND) {
         ret_id[0] = '\0';
         return 0;
@@ -131,7 +132,7 @@ static int write_marker(const struct mount_identity *m, const char *id, struct b
     json_ref root;
     int r;
 
-    json_init(&d, MARKER_BYTES_MAX * 4);
+    json_init(&d, MARKER_MEMORY_MAX);
     root = json_new_object(&d);
     json_set(&d, root, "format", json_new_int(&d, MARKER_FORMAT));
     json_set_string(&d, root, "kind", m->kind);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/mutant.h"
-
 bool pod_uses_volume(const struct pod *p, const char *outer_name, bool *ret_is_mounted, bool *ret_is_block)
 {
     bool is_mounted = false, is_block = false;
@@ -55,8 +53,7 @@ static bool is_missing(const struct node_pod *p, const char *outer_name, enum mi
     m = pod_mount_named(p, outer_name);
     switch (what) {
     case MISSING_MOUNT:
-        return !m || (m->state != MOUNT_DONE &&
-                      !(m->state == MOUNT_UNCERTAIN && MUTANT("node-trusts-uncertain-mounts")));
+        return !m || m->state != MOUNT_DONE;
     case MISSING_ATTACHMENT:
         return m && m->volume->is_attachable && !(m->volume->is_held && m->volume->attach == ATTACH_YES);
     case MISSING_RECORD:

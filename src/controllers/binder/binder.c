@@ -206,8 +206,8 @@ bool binder_record_event(struct binder *b, struct binder_key k, const struct obj
     va_list args;
 
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt,
-                    args); /* NOLINT(clang-analyzer-valist.Uninitialized): it is initialized */
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): it is initialized */
+    (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     /* The hash includes the uid: another object with the same name is another object. */
     hash = siphash_hash((struct hash_seed){ siphash_hash((struct hash_seed){ 0 }, str_of(o->uid)),

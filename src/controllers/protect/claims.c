@@ -200,7 +200,7 @@ static enum sync_result sync_live(struct claim_guard *g, struct str key, const s
 
     if (!o)
         return SYNC_DONE;
-    if (!MUTANT("protect-trusts-old-lists") && !is_proof_for(about, o))
+    if (!is_proof_for(about, o))
         return SYNC_AGAIN;
     is_used = is_cached = is_used_in_cache(g, key, claim_of(o));
     for (size_t i = 0; i < count && !is_used; i++)
