@@ -437,7 +437,7 @@ static void estate_end(void *ctx)
 
 const struct sim_scenario sim_scenario_controllers = { .name = "controllers",
                                                        .summary = "the small controllers, side by side",
-                                                       .days = 16,
+                                                       .days = 8,
                                                        .is_sparing = true,
                                                        .second_steps_max = 20000,
                                                        .begin = estate_begin,

@@ -492,7 +492,7 @@ static void end(void *ctx)
 const struct sim_scenario sim_scenario_scheduler = {
     .name = "scheduler",
     .summary = "pods get nodes together with the volumes of their claims",
-    .days = 8,
+    .days = 5,
     .begin = begin,
     .work = work,
     .check = check,
