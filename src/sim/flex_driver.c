@@ -210,6 +210,10 @@ static int unmount_pod(const struct flex_run *x)
 
 static int init(const struct flex_run *x)
 {
+    struct machine *m = x->program->machine;
+
+    if (x->program->is_slow && sim_has_fault(m->sim, &m->rng, FAULT_HOST, 60))
+        return refuse(x, "not yet");
     json_out_object(x->out, NULL);
     json_out_text(x->out, "status", "Success");
     json_out_object(x->out, "capabilities");

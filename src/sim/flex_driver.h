@@ -12,6 +12,7 @@ struct flex_program {
     struct machine *machine;
     bool attaches;       /* else it mounts where a pod has the volume */
     bool mounts_devices; /* else the node does */
+    bool is_slow;        /* it is not ready, as a rule, when it is asked for the first time */
 };
 
 /* Installs the program on its machine, where it stays. */

@@ -94,6 +94,8 @@ struct machine {
     unsigned calls_made;
     uint64_t boots;
     uint64_t child_began_ns; /* when the child was started whose program runs */
+    uint64_t fails_until_ns; /* errors come in bursts: many calls fail until then */
+    bool has_bursts;         /* some machines have them */
 
     /* Set by the scenario; may be NULL. Before a mount goes: the place it is at, for who looks after what
      * is used. */

@@ -26,6 +26,7 @@ struct node_drivers {
     bool needs_attaching;
     bool flex_attaches; /* flex_driver.h */
     bool flex_mounts_devices;
+    bool flex_is_slow;
     bool grows;       /* claims of CSI are grown; an external resizer is there */
     bool republishes; /* CSIDriver.spec.requiresRepublish */
 };

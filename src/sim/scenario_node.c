@@ -50,6 +50,8 @@ struct node_scene {
     struct scene_node nodes[SCENE_NODES_MAX];
     unsigned nodes_count;
     bool has_block_disks;
+    bool keeps_last_pods; /* in the last quarter people delete none */
+    bool has_power_cuts;
     struct node_drivers drivers;
 };
 
@@ -109,11 +111,16 @@ static bool is_excused_at_start(const struct scene_node *n, const char *path)
            (strstr(path, "~configmap/") || n->shown_gone_ns + HEARD_NS >= n->machine->child_began_ns);
 }
 
-/* The volumes of a pod that starts are there. */
-static void check_volumes(struct scene_node *n, const char *uid, const char *const *env)
+/* The volumes of a pod that starts are there, and the hook is told of each: "v", and "c" of those with a claim.
+ */
+static void check_volumes(struct scene_node *n, const char *uid, const char *const *env, struct str pod)
 {
+    static const char claim[] = "\"persistentVolumeClaim\"";
+    bool has_claim = memmem(pod.s, pod.len, claim, strlen(claim));
     struct machine_place place;
 
+    if (!variable(env, "VOLUME_V")[0] || (has_claim && !variable(env, "VOLUME_C")[0]))
+        sim_fail(n->scene->sim, "pod %s starts, and the hook does not know its volumes", uid);
     for (; *env; env++) {
         const char *path = strncmp(*env, "VOLUME_", 7) == 0 ? strchr(*env, '=') + 1 : NULL;
 
@@ -132,10 +139,9 @@ static int run_hook(struct machine *m, void *ctx, const char *const *argv, const
     struct scene_pod *p = pod_get(n, uid);
 
     (void)m;
-    (void)input;
     (void)out;
     if (strcmp(argv[1], "setup") == 0) {
-        check_volumes(n, uid, env);
+        check_volumes(n, uid, env, input);
         p->is_running = true;
         p->setups++;
     } else {
@@ -225,6 +231,8 @@ static const char *choose_claim(const struct node_scene *scene)
 
     if (rng_chance(r, 50))
         return claim;
+    if (scene->drivers.flex_is_slow)
+        return rng_chance(r, 50) ? "cf0" : "cf2";
     if (scene->has_block_disks && rng_chance(r, 50))
         return "c1";
     if (node_drivers_is_block(&scene->drivers, "cd1") || scene->drivers.grows)
@@ -265,6 +273,35 @@ static void make_pod(struct node_scene *scene, unsigned number)
                  name, mounts, devices, volume, claim);
 }
 
+/* Where a driver is slow, the agent that has to unmount the volumes may be killed: what it cannot reconstruct
+ * then is unmounted by force. */
+static void delete_pod(struct node_scene *scene, const struct object *o)
+{
+    struct sim *s = scene->sim;
+
+    for (unsigned i = 0; i < scene->nodes_count && scene->drivers.flex_is_slow; i++) {
+        struct scene_node *n = &scene->nodes[i];
+
+        if (n->process->state && strcmp(pod_of(o)->node_name, n->name) == 0 &&
+            sim_has_fault(s, &s->work, FAULT_CRASH, 40))
+            sim_halt(n->process, s->now_ns + 1 + rng_below(&s->work, 3 * NS_PER_S));
+    }
+    if (rng_chance(&s->work, 20))
+        objects_drop_this(s, o);
+    else
+        objects_drop(s, KIND_POD, o->name);
+}
+
+/* A machine loses its power, and is soon back. */
+static void cut_power(struct node_scene *scene)
+{
+    struct sim *s = scene->sim;
+    struct machine *m = scene->nodes[rng_below(&s->work, scene->nodes_count)].machine;
+
+    if (sim_has_fault(s, &s->work, FAULT_REBOOT, 1))
+        sim_reboot(m, s->now_ns + 1 + rng_below(&s->work, 20 * NS_PER_S));
+}
+
 static void scene_work(void *ctx)
 {
     struct node_scene *scene = ctx;
@@ -273,16 +310,16 @@ static void scene_work(void *ctx)
     const struct object *o;
     char name[16];
 
+    if (scene->has_power_cuts)
+        cut_power(scene);
     if (rng_chance(r, 12))
         node_drivers_grow(&scene->drivers);
     (void)snprintf(name, sizeof name, "p%u", number);
     o = store_get(scene->sim->server.store, KIND_POD, OBJECTS_NS, name);
     if (!o)
         make_pod(scene, number);
-    else if (rng_chance(r, 5))
-        objects_drop_this(scene->sim, o);
-    else if (rng_chance(r, 20))
-        objects_drop(scene->sim, KIND_POD, name);
+    else if (rng_chance(r, 25) && !(scene->keeps_last_pods && sim_is_last_quarter(scene->sim)))
+        delete_pod(scene, o);
 }
 
 static void scene_check(void *ctx)
@@ -349,6 +386,8 @@ static void *scene_begin(struct sim *s)
     scene->sim = s;
     s->calm = calms[rng_below(&s->work, ARRAY_LEN(calms))];
     scene->has_block_disks = rng_chance(&s->work, 30);
+    scene->keeps_last_pods = rng_chance(&s->work, 50);
+    scene->has_power_cuts = rng_chance(&s->work, 50);
     scene->nodes_count = nodes[rng_below(&s->work, ARRAY_LEN(nodes))];
     objects_make(s, KIND_CLASS, "later",
                  "{'apiVersion':'storage.k8s.io/v1','kind':'StorageClass','metadata':{'name':'later'},"

@@ -364,6 +364,18 @@ static void fault_clock(struct sim *s, const struct sim_process *p)
               by);
 }
 
+static uint64_t steps_before_healing(const struct sim *s)
+{
+    unsigned days = s->options.scenario->days ? s->options.scenario->days : 1;
+
+    return (uint64_t)s->options.steps * days;
+}
+
+bool sim_is_last_quarter(const struct sim *s)
+{
+    return s->step > steps_before_healing(s) * 3 / 4;
+}
+
 static void make_faults(struct sim *s)
 {
     struct sim_process *p;
@@ -740,13 +752,11 @@ void sim_run(const struct sim_options *o, struct sim_report *ret)
     const struct logger logger = { .level = LOG_LEVEL_INFO,
                                    .clock = &s->server.clock.clock,
                                    .sink = print_log };
-    unsigned days;
 
     if (o->is_traced)
         log_install(&logger);
     sim_init(s, o);
-    days = o->scenario->days ? o->scenario->days : 1;
-    while (s->step < (uint64_t)o->steps * days && !is_over(s) && step(s, UINT64_MAX))
+    while (s->step < steps_before_healing(s) && !is_over(s) && step(s, UINT64_MAX))
         check(s);
     if (!is_over(s) && !o->is_half)
         good_day(s);

@@ -127,6 +127,10 @@ void sim_reboot(struct machine *m, uint64_t starts_ns);
 /* True while it runs and has not been told to stand still. */
 bool sim_process_is_live(const struct sim_process *p);
 
+/* The last quarter of the steps before the healing. If people delete nothing then, what has gone wrong is seen
+ * in the end. */
+bool sim_is_last_quarter(const struct sim *s);
+
 /* What was there when somebody looked last: objects in the server's store, files and mounts of machines. */
 struct sim_mark {
     int64_t revision;

@@ -11,6 +11,9 @@
 
 /* A function that goes on for ever although all its calls fail would never let its process die. */
 #define DYING_CALLS_MAX 100000
+/* How long errors go on where they come in bursts, and how many calls fail then. */
+#define BURST_NS (500 * NS_PER_MS)
+#define BURST_PERCENT 20
 #define LONG_NS (5 * NS_PER_S)
 
 enum worker_state { WORKER_NEW, WORKER_STOPPED, WORKER_FINISHED };
@@ -123,6 +126,18 @@ void worker_wake(struct sim_worker *w)
     w->wakes_ns = w->pool->process->sim->now_ns;
 }
 
+/* An error, of its own or in a burst. */
+static bool meet_error(struct machine *m, unsigned dice)
+{
+    struct sim *s = m->sim;
+    bool is_first = dice < 4 && sim_has_fault(s, &m->rng, FAULT_HOST, 100);
+
+    if (is_first && m->has_bursts)
+        m->fails_until_ns = s->now_ns + rng_below(&m->rng, BURST_NS);
+    return is_first ||
+           (s->now_ns < m->fails_until_ns && sim_has_fault(s, &m->rng, FAULT_HOST, BURST_PERCENT));
+}
+
 /* Kept out of every signature of the kernel: what each call may meet. */
 static int meet_fault(struct machine *m, const char *what, const char *path)
 {
@@ -131,7 +146,7 @@ static int meet_fault(struct machine *m, const char *what, const char *path)
     bool is_slow = rng_below(&m->rng, 12) == 0;
     unsigned dice = (unsigned)rng_below(&m->rng, 1000);
 
-    if (dice < 4 && sim_has_fault(s, &m->rng, FAULT_HOST, 100)) {
+    if (meet_error(m, dice)) {
         sim_trace(s, "%s: %s %s fails", m->name, what, path);
         this_worker->has_failed = true;
         return EIO;
