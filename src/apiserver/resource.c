@@ -150,11 +150,13 @@ const struct resource *resource_group_version(struct str group, struct str versi
 
     *ret_count = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!str_is(group, all[i].group) || !str_is(version, all[i].version))
-            continue;
-        if (!first)
+        bool is_one = str_is(group, all[i].group) && str_is(version, all[i].version);
+
+        if (first && !is_one)
+            break; /* those of a group and version are in one place */
+        if (is_one && !first)
             first = &all[i];
-        (*ret_count)++;
+        *ret_count += is_one;
     }
     return first;
 }

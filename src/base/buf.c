@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define BUF_FIRST_BYTES 256
+#define FORMAT_BYTES 256 /* a formatted text of this size is formatted once, a longer one twice */
 
 void buf_init(struct buf *b, size_t len_max)
 {
@@ -129,14 +130,16 @@ void buf_add_cstr(struct buf *b, const char *s)
 
 void buf_addv(struct buf *b, const char *fmt, va_list args)
 {
+    char text[FORMAT_BYTES], *at;
     va_list again;
-    char *at;
     int n;
 
     va_copy(again, args);
-    n = vsnprintf(NULL, 0, fmt, args);
+    n = vsnprintf(text, sizeof text, fmt, args);
     at = n < 0 ? NULL : buf_grow(b, (size_t)n);
-    if (at)
+    if (at && (size_t)n < sizeof text)
+        memcpy(at, text, (size_t)n + 1);
+    else if (at)
         (void)vsnprintf(at, (size_t)n + 1, fmt, again); /* measured above */
     va_end(again);
     if (n < 0)

@@ -13,6 +13,12 @@
 #include "machinery/leader.h"
 #include "machinery/metrics.h"
 
+/* Twice the default retry period: otherwise most requests of a run would be renewals and attempts to acquire the
+ * lease. The lease has the default length, so it is easier to lose. */
+#define LEASE_NS (15 * NS_PER_S)
+#define RENEW_NS (10 * NS_PER_S)
+#define RETRY_NS (4 * NS_PER_S)
+
 struct sim_daemon {
     struct sim_process *process;
     struct daemon_settings settings;
@@ -62,6 +68,9 @@ static void open_leader(struct sim_daemon *d)
                                 .ns = DAEMON_LEASE_NAMESPACE,
                                 .name = daemon_lease(d->settings.parts),
                                 .identity = d->identity,
+                                .lease_ns = LEASE_NS,
+                                .renew_ns = RENEW_NS,
+                                .retry_ns = RETRY_NS,
                                 .on_started = on_started,
                                 .on_stopped = on_stopped,
                                 .ctx = d };

@@ -12,6 +12,7 @@ struct flex_program {
     struct machine *machine;
     bool attaches;       /* it supports attach; otherwise it mounts in the directory of the pod */
     bool mounts_devices; /* it supports mountdevice; otherwise the node mounts the device */
+    bool is_slow;        /* init fails often */
 };
 
 /* Installs the program on its machine. *p must live as long as the machine. */

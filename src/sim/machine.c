@@ -50,6 +50,7 @@ struct machine *machine_new(struct sim *s, const char *name)
     m->sim = s;
     (void)snprintf(m->name, sizeof m->name, "%s", name);
     rng_init(&m->rng, s->options.seed + s->machines_count + 1);
+    m->has_bursts = rng_chance(&m->rng, 33);
     TAILQ_INIT(&m->mounts);
     TAILQ_INIT(&m->children);
     TAILQ_INIT(&m->dirwatches);

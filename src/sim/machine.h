@@ -94,6 +94,8 @@ struct machine {
     unsigned calls_made;
     uint64_t boots;
     uint64_t child_began_ns; /* when the child was started whose program takes effect now */
+    uint64_t fails_until_ns; /* the end of a burst of errors */
+    bool has_bursts;
 
     /* Set by the scenario; may be NULL. on_unmount is called before a mount is removed, with its path. */
     void (*on_unmount)(void *ctx, const char *path);

@@ -121,6 +121,7 @@ void node_drivers_init(struct node_drivers *drivers, struct sim *s, const char *
     drivers->disks.volumes[DRIVERS_BLOCK].is_block = rng_chance(r, 40);
     drivers->flex_attaches = rng_chance(r, 80);
     drivers->flex_mounts_devices = rng_chance(r, 70);
+    drivers->flex_is_slow = rng_chance(r, 25);
 }
 
 void node_drivers_init_csi(struct node_drivers *drivers, struct sim *s, const char *root, unsigned volumes)
@@ -138,7 +139,8 @@ static void install_flex(struct node_drivers *drivers, struct flex_program *p, s
     *p = (struct flex_program){ .storage = &drivers->shares,
                                 .machine = m,
                                 .attaches = drivers->flex_attaches,
-                                .mounts_devices = drivers->flex_mounts_devices };
+                                .mounts_devices = drivers->flex_mounts_devices,
+                                .is_slow = drivers->flex_is_slow };
     flex_program_install(p);
 }
 

@@ -26,6 +26,7 @@ struct node_drivers {
     bool needs_attaching;
     bool flex_attaches; /* flex_driver.h */
     bool flex_mounts_devices;
+    bool flex_is_slow;
     bool expands_claims; /* CSI claims are expanded, by an external resizer */
     bool republishes;    /* CSIDriver.spec.requiresRepublish */
 };

@@ -475,7 +475,7 @@ static void controllers_scenario_end(void *ctx)
 }
 
 const struct sim_scenario sim_scenario_controllers = { .name = "controllers",
-                                                       .steps_factor = 16,
+                                                       .steps_factor = 8,
                                                        .wakes_due_only = true,
                                                        .second_steps_max = 20000,
                                                        .begin = controllers_scenario_begin,

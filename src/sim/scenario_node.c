@@ -53,6 +53,8 @@ struct node_scenario {
     struct scenario_node nodes[NODES_MAX];
     unsigned nodes_count;
     bool has_block_disks;
+    bool keeps_last_pods; /* none is deleted in the last quarter of the fault phase */
+    bool has_power_cuts;
     uint64_t checked_changes; /* of files and mounts */
     struct node_drivers drivers;
 };
@@ -113,11 +115,17 @@ static bool may_be_missing_at_start(const struct scenario_node *n, const char *p
            (strstr(path, "~configmap/") || n->objects_unmounted_ns + NOTIFY_NS >= n->machine->child_began_ns);
 }
 
-/* Checks that all volumes of a starting pod exist. */
-static void check_start_volumes(struct scenario_node *n, const char *uid, const char *const *env)
+/* Checks that all volumes of a starting pod exist, and that the hook has the path of each: of "v", and of "c" if
+ * the pod has a claim. */
+static void check_start_volumes(struct scenario_node *n, const char *uid, const char *const *env,
+                                struct str pod)
 {
+    static const char claim[] = "\"persistentVolumeClaim\"";
+    bool has_claim = memmem(pod.s, pod.len, claim, strlen(claim));
     struct machine_place place;
 
+    if (!find_variable(env, "VOLUME_V")[0] || (has_claim && !find_variable(env, "VOLUME_C")[0]))
+        sim_fail(n->scenario->sim, "pod %s starts, but the hook does not have the paths of its volumes", uid);
     for (; *env; env++) {
         const char *path = strncmp(*env, "VOLUME_", 7) == 0 ? strchr(*env, '=') + 1 : NULL;
 
@@ -136,10 +144,9 @@ static int run_hook(struct machine *m, void *ctx, const char *const *argv, const
     struct scenario_pod *p = get_pod(n, uid);
 
     (void)m;
-    (void)input;
     (void)out;
     if (strcmp(argv[1], "setup") == 0) {
-        check_start_volumes(n, uid, env);
+        check_start_volumes(n, uid, env, input);
         p->is_running = true;
         p->setups++;
     } else {
@@ -230,6 +237,8 @@ static const char *choose_claim(const struct node_scenario *scenario)
 
     if (rng_chance(r, 50))
         return claim;
+    if (scenario->drivers.flex_is_slow)
+        return rng_chance(r, 50) ? "cf0" : "cf2";
     if (scenario->has_block_disks && rng_chance(r, 50))
         return "c1";
     if (node_drivers_is_block(&scenario->drivers, "cd1") || scenario->drivers.expands_claims)
@@ -270,6 +279,34 @@ static void make_pod(struct node_scenario *scenario, unsigned number)
                    name, mounts, devices, volume, claim);
 }
 
+/* If the FlexVolume driver is slow, the agent of the pod's node may be killed while it unmounts the volumes. The
+ * volumes that it cannot reconstruct then are unmounted by force. */
+static void delete_pod(struct node_scenario *scenario, const struct object *o)
+{
+    struct sim *s = scenario->sim;
+
+    for (unsigned i = 0; i < scenario->nodes_count && scenario->drivers.flex_is_slow; i++) {
+        struct scenario_node *n = &scenario->nodes[i];
+
+        if (n->process->state && strcmp(pod_of(o)->node_name, n->name) == 0 &&
+            sim_has_fault(s, &s->work, FAULT_CRASH, 40))
+            sim_halt(n->process, s->now_ns + 1 + rng_below(&s->work, 3 * NS_PER_S));
+    }
+    if (rng_chance(&s->work, 20))
+        objects_delete_exact(s, o);
+    else
+        objects_delete(s, KIND_POD, o->name);
+}
+
+static void cut_power(struct node_scenario *scenario)
+{
+    struct sim *s = scenario->sim;
+    struct machine *m = scenario->nodes[rng_below(&s->work, scenario->nodes_count)].machine;
+
+    if (sim_has_fault(s, &s->work, FAULT_REBOOT, 1))
+        sim_reboot(m, s->now_ns + 1 + rng_below(&s->work, 20 * NS_PER_S));
+}
+
 static void node_scenario_work(void *ctx)
 {
     struct node_scenario *scenario = ctx;
@@ -278,16 +315,16 @@ static void node_scenario_work(void *ctx)
     const struct object *o;
     char name[16];
 
+    if (scenario->has_power_cuts)
+        cut_power(scenario);
     if (rng_chance(r, 12))
         node_drivers_expand_claim(&scenario->drivers);
     (void)snprintf(name, sizeof name, "p%u", number);
     o = store_get(scenario->sim->server.store, KIND_POD, OBJECTS_NS, name);
     if (!o)
         make_pod(scenario, number);
-    else if (rng_chance(r, 5))
-        objects_delete_exact(scenario->sim, o);
-    else if (rng_chance(r, 20))
-        objects_delete(scenario->sim, KIND_POD, name);
+    else if (rng_chance(r, 25) && !(scenario->keeps_last_pods && sim_is_last_quarter(scenario->sim)))
+        delete_pod(scenario, o);
 }
 
 /* --- State files --- */
@@ -410,6 +447,8 @@ static void *node_scenario_begin(struct sim *s)
     scenario->sim = s;
     s->large_fault_divisor = divisors[rng_below(&s->work, ARRAY_LEN(divisors))];
     scenario->has_block_disks = rng_chance(&s->work, 30);
+    scenario->keeps_last_pods = rng_chance(&s->work, 50);
+    scenario->has_power_cuts = rng_chance(&s->work, 50);
     scenario->nodes_count = nodes[rng_below(&s->work, ARRAY_LEN(nodes))];
     objects_create(
         s, KIND_CLASS, "later",

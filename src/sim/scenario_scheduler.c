@@ -498,7 +498,7 @@ static void scheduler_scenario_end(void *ctx)
 
 const struct sim_scenario sim_scenario_scheduler = {
     .name = "scheduler",
-    .steps_factor = 8,
+    .steps_factor = 5,
     .begin = scheduler_scenario_begin,
     .work = scheduler_scenario_work,
     .check = scheduler_scenario_check,

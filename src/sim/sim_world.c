@@ -30,9 +30,12 @@
 
 #define START_NS NS_PER_S
 #define START_REAL_NS (INT64_C(1800000000) * (int64_t)NS_PER_S)
-/* The recovery phase: the final state must be reached within SETTLE_NS, and kept for QUIET_NS. */
+/* The recovery phase: the final state must be reached within SETTLE_NS, and kept for QUIET_NS. One in
+ * LONG_QUIET_EVERY seeds keeps it until each watch has ended once and each periodic check has run. */
 #define SETTLE_NS (1800 * NS_PER_S)
-#define QUIET_NS (700 * NS_PER_S)
+#define QUIET_NS (100 * NS_PER_S)
+#define LONG_QUIET_NS (700 * NS_PER_S)
+#define LONG_QUIET_EVERY 4
 /* In one second of virtual time: far above what scenarios need, and soon reached by a busy loop. */
 #define SECOND_STEPS_MAX 2500
 
@@ -366,6 +369,18 @@ static void inject_clock_jump(struct sim *s, const struct sim_process *p)
               by);
 }
 
+static uint64_t fault_phase_steps(const struct sim *s)
+{
+    unsigned factor = s->options.scenario->steps_factor ? s->options.scenario->steps_factor : 1;
+
+    return (uint64_t)s->options.steps * factor;
+}
+
+bool sim_is_last_quarter(const struct sim *s)
+{
+    return s->step > fault_phase_steps(s) * 3 / 4;
+}
+
 static void inject_large_faults(struct sim *s)
 {
     struct sim_process *p;
@@ -632,7 +647,7 @@ static void run_recovery_phase(struct sim *s)
         return;
     }
     sim_trace(s, "settled");
-    run_until(s, s->now_ns + QUIET_NS);
+    run_until(s, s->now_ns + (s->options.seed % LONG_QUIET_EVERY == 0 ? LONG_QUIET_NS : QUIET_NS));
     if (!is_over(s) && !is_settled(s, &err)) /* a periodic sync may have just begun */
         run_until(s, s->now_ns + 10 * NS_PER_S);
     if (!is_over(s) && !is_settled(s, &err))
@@ -740,13 +755,11 @@ void sim_run(const struct sim_options *o, struct sim_report *ret)
     const struct logger logger = { .level = LOG_LEVEL_INFO,
                                    .clock = &s->server.clock.clock,
                                    .sink = print_log };
-    unsigned factor;
 
     if (o->is_traced)
         log_install(&logger);
     sim_init(s, o);
-    factor = o->scenario->steps_factor ? o->scenario->steps_factor : 1;
-    while (s->step < (uint64_t)o->steps * factor && !is_over(s) && run_step(s, UINT64_MAX))
+    while (s->step < fault_phase_steps(s) && !is_over(s) && run_step(s, UINT64_MAX))
         run_checks(s);
     if (!is_over(s) && !o->skips_recovery)
         run_recovery_phase(s);

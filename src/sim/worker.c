@@ -20,6 +20,9 @@
 
 /* A function that does not end although all its system calls fail would block the kill of its process. */
 #define DYING_CALLS_MAX 100000
+/* The longest burst of errors of a machine, and the share of calls that fail meanwhile. */
+#define BURST_NS (500 * NS_PER_MS)
+#define BURST_PERCENT 20
 #define LONG_NS (5 * NS_PER_S)
 
 enum worker_state { WORKER_NEW, WORKER_STOPPED, WORKER_FINISHED };
@@ -133,6 +136,18 @@ void worker_wake(struct sim_worker *w)
     w->wakes_ns = w->pool->process->sim->now_ns;
 }
 
+/* An error, single or in a burst. */
+static bool draw_error(struct machine *m, unsigned dice)
+{
+    struct sim *s = m->sim;
+    bool is_first = dice < 4 && sim_has_fault(s, &m->rng, FAULT_HOST, 100);
+
+    if (is_first && m->has_bursts)
+        m->fails_until_ns = s->now_ns + rng_below(&m->rng, BURST_NS);
+    return is_first ||
+           (s->now_ns < m->fails_until_ns && sim_has_fault(s, &m->rng, FAULT_HOST, BURST_PERCENT));
+}
+
 /* Draws what happens to a system call: it fails, hangs, is slow, or succeeds at once. */
 static int draw_call_fault(struct machine *m, const char *what, const char *path)
 {
@@ -141,7 +156,7 @@ static int draw_call_fault(struct machine *m, const char *what, const char *path
     bool is_slow = rng_below(&m->rng, 12) == 0;
     unsigned dice = (unsigned)rng_below(&m->rng, 1000);
 
-    if (dice < 4 && sim_has_fault(s, &m->rng, FAULT_HOST, 100)) {
+    if (draw_error(m, dice)) {
         sim_trace(s, "%s: %s %s fails", m->name, what, path);
         this_worker->has_failed = true;
         return EIO;

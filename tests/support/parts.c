@@ -119,6 +119,10 @@ void wire_start(struct client_carrier *c, struct client_attempt *a)
             loop_defer(&x->failing);
             return;
         }
+        if (w->late && strncmp(buf_cstr(&w->log) + before, w->late, strlen(w->late)) == 0) {
+            wire_hold(x, a);
+            return;
+        }
         if (++w->count == w->at) {
             wire_start_bad(x, a);
             return;
@@ -151,6 +155,16 @@ void wire_free(struct client_carrier *c)
     loop_undefer(&x->failing);
     x->next->type->free(x->next);
     free(x);
+}
+
+void parts_answer_late(struct parts *w, const struct client_answer *answer)
+{
+    struct wire *x = w->wire;
+    struct client_attempt *a = x->held[0];
+
+    assert_true(x->held_count > 0);
+    memmove(x->held, x->held + 1, --x->held_count * sizeof x->held[0]);
+    a->on_end(a, answer);
 }
 
 const struct client_carrier_type wire_type = { wire_start, wire_cancel, wire_free };

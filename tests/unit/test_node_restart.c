@@ -129,6 +129,38 @@ TEST(volume_that_cannot_be_reconstructed_is_told_to_go_once)
     bench_close();
 }
 
+static char stays_mounted[PATH_MAX];
+
+static void pod_vanishes_and_mount_stays(void)
+{
+    pod_vanishes();
+    sh("mount -t tmpfs t '%s'", stays_mounted);
+}
+
+/* A failure is not the end while something is mounted: a minute later it is told to go again. */
+TEST(forced_unmount_that_failed_is_tried_again)
+{
+    char uid[64];
+
+    skip_without_private_mounts();
+    mount_one(uid);
+    disk_fails("reconstruct", 1000, ERR_INVALID, "damaged");
+    disk_fails("tear-down", 1, ERR_IO, "busy");
+    (void)snprintf(stays_mounted, sizeof stays_mounted, "%s/pods/%s/volumes/test.io~disk/d", bench.root, uid);
+    restart_after(pod_vanishes_and_mount_stays);
+    pass(30);
+    ASSERT_CALLS("reconstruct d\ntear-down d\n");
+    sh("umount '%s'", stays_mounted); /* as a plugin that succeeds does it */
+    pass(40);
+    ASSERT_CALLS("tear-down d\n");
+    assert_metric(&bench.w, "\nforce_cleaned_failed_volume_operations_total 2\n");
+    assert_metric(&bench.w, "\nforce_cleaned_failed_volume_operation_errors_total 1\n");
+    pass(120);
+    ASSERT_CALLS(""); /* nothing is mounted there any more */
+    ASSERT_INT(-1, access(stays_mounted, F_OK));
+    bench_close();
+}
+
 /* The same when the pod still wants it: it is set up as any other. */
 TEST(volume_that_cannot_be_reconstructed_but_is_wanted_stays)
 {

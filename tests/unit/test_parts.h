@@ -62,6 +62,7 @@ struct parts {
     enum trouble trouble;
     unsigned at;                  /* the request, from 1 */
     const char *refused;          /* or those that begin like this, "PATCH /path": nobody answers */
+    const char *late;             /* or those: not sent, and answered by parts_answer_late() */
     unsigned count;               /* requests of the part so far, of all its lives */
     bool is_missing;              /* TROUBLE_REFUSED is a 404 */
     bool is_dead;                 /* to be started anew */
@@ -104,6 +105,9 @@ void parts_pass_ns(struct parts *w, uint64_t ns);
 
 /* Whatever is to be tried again has been. */
 void parts_settle(struct parts *w);
+
+/* The answer that the first of the late requests gets; there is one. */
+void parts_answer_late(struct parts *w, const struct client_answer *answer);
 
 /* As a user, on a server that asks who it is: the tests' own requests are an administrator's then. */
 void parts_init_as(struct parts *w, const struct part_type *type, const struct user *user);

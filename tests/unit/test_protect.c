@@ -192,6 +192,65 @@ TEST(protect_asks_the_server_before_it_lets_go)
     parts_done(&w);
 }
 
+/* What happens while a list of pods is on its way: in the list are none, and the cache does not hear of them.
+ */
+static void answer_with_an_old_list(struct parts *w)
+{
+    const struct client_answer old = { .http_status = 200,
+                                       .list = { .resource_version = "1", .continue_token = "" },
+                                       .retry_after_seconds = -1 };
+
+    w->late = NULL;
+    parts_answer_late(w, &old);
+    parts_settle(w);
+}
+
+/* The list is older than the deletion: a pod that was created before that may have the claim. */
+TEST(protect_does_not_trust_a_list_from_before_the_deletion)
+{
+    struct parts w;
+
+    parts_init(&w, &protect_type);
+    make_claim(&w);
+    w.late = "GET " PODS;
+    bind_claim(&w); /* nobody seems to use it: the server is asked */
+    w.is_blind_to[KIND_POD] = true;
+    ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
+    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
+    buf_clear(&w.log);
+    answer_with_an_old_list(&w);
+    ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
+    assert_true(strstr(buf_cstr(&w.log), "GET " PODS));
+    assert_null(strstr(buf_cstr(&w.log), "PATCH"));
+    ASSERT_DONE(&w, 200, "DELETE", POD_P "?gracePeriodSeconds=0", NULL);
+    ASSERT_GONE(&w, CLAIM_C);
+    parts_done(&w);
+}
+
+/* The list is older than the claim, which has the name of the one that was asked about. */
+TEST(protect_does_not_trust_a_list_from_before_the_claim)
+{
+    struct parts w;
+
+    parts_init(&w, &protect_type);
+    make_claim(&w);
+    w.late = "GET " PODS;
+    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
+    ASSERT_DONE(&w, 200, "MERGE", CLAIM_C, "{'metadata':{'finalizers':null}}"); /* by hand */
+    ASSERT_GONE(&w, CLAIM_C);
+    w.is_blind_to[KIND_POD] = true;
+    ASSERT_DONE(&w, 201, "POST", CLAIMS,
+                "{'metadata':{'name':'c','finalizers':['kubernetes.io/pvc-protection']}," CLAIM_SPEC "}");
+    ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
+    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
+    buf_clear(&w.log);
+    answer_with_an_old_list(&w);
+    ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
+    assert_true(strstr(buf_cstr(&w.log), "GET " PODS));
+    assert_null(strstr(buf_cstr(&w.log), "PATCH"));
+    parts_done(&w);
+}
+
 /* A pod that cannot be read may use anything. */
 TEST(protect_keeps_a_claim_when_a_pod_is_unreadable)
 {
