@@ -23,11 +23,13 @@ def judge(budget, usual, named):
 
 
 def table(budget, took):
-    """A line for each stage, and one for their sum; a warning where it took longer, which is no failure."""
-    rows = [(name, seconds, budget.get(name, 0)) for name, seconds in took.items()]
-    rows.append(("total", sum(row[1] for row in rows), sum(row[2] for row in rows)))
-    lines = [f"{'stage':<12} {'seconds':>8} {'budget':>8}"]
-    for name, seconds, allowed in rows:
+    """A line for each stage, and one for their sum; a warning where it took longer, which is no failure.
+
+    took: name of a stage -> (seconds, seconds of all processors)"""
+    rows = [(name, *seconds, budget.get(name, 0)) for name, seconds in took.items()]
+    rows.append(("total", *(sum(row[i] for row in rows) for i in (1, 2, 3))))
+    lines = [f"{'stage':<12} {'seconds':>8} {'budget':>8} {'CPU':>8}"]
+    for name, seconds, processor_seconds, allowed in rows:
         warning = "  WARNING: over budget" if seconds > allowed else ""
-        lines.append(f"{name:<12} {seconds:>8.0f} {allowed:>8}{warning}")
+        lines.append(f"{name:<12} {seconds:>8.0f} {allowed:>8} {processor_seconds:>8.0f}{warning}")
     return "\n".join(lines)

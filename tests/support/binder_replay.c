@@ -262,14 +262,18 @@ static void replay_tell(void)
     plan = (struct plan){ 0 };
 }
 
-/* Refusals and errors both leave nothing done: they take turns. */
+/* Refusals and errors both leave nothing done: they take turns. Of a share every body and fault begin at
+ * another request. */
 static void replay_fault(CMUnitTestFunction body, enum tap_fault fault)
 {
+    static unsigned begun;
     unsigned at = fault == TAP_ERROR ? 2 : 1, step = fault == TAP_ERROR || fault == TAP_REFUSE ? 2 : 1;
+    unsigned each = tests_share();
 
+    at += step * (begun++ % each);
     while (replay_with(body, fault, at)) {
-        at += at < REPLAY_EACH_MAX ? step : 4;
         assert_true(at < REPLAY_REQUESTS_MAX);
+        at += each * (at < REPLAY_EACH_MAX ? step : 4);
     }
 }
 

@@ -20,6 +20,22 @@ void tests_add(const char *name, CMUnitTestFunction function)
     tests[tests_count++] = (struct CMUnitTest){ name, function, NULL, NULL, NULL };
 }
 
+unsigned tests_share(void)
+{
+    const char *share = getenv("TEST_SHARE");
+    unsigned long n = share ? strtoul(share, NULL, 10) : 1;
+
+    assert_in_range(n, 1, 1000);
+    return (unsigned)n;
+}
+
+bool tests_take_turn(void)
+{
+    static unsigned turns;
+
+    return turns++ % tests_share() == 0;
+}
+
 int tests_run(int argc, char **argv)
 {
     size_t kept = 0;

@@ -10,6 +10,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,14 @@ extern size_t tests_count;
 
 void tests_add(const char *name, CMUnitTestFunction function);
 int tests_run(int argc, char **argv);
+
+/* Of cases that a loop makes by the hundred, one in so many is tried: TEST_SHARE in the environment, or else
+ * each. Under ASan, which takes five times as long, a share; in the release build all (scripts/test, stage
+ * faults). */
+unsigned tests_share(void);
+
+/* Whether the next of such cases is tried. */
+bool tests_take_turn(void);
 
 #define TEST(test_name)                                                 \
     static void test_name(void **state_);                               \

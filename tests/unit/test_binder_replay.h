@@ -3,7 +3,8 @@
  *
  * With TEST_FAULTS in its environment a program plays its tests' bodies again and again under a plan
  * (test_binder.h): in every world that a body makes, the n-th request meets the fault; n grows until no world
- * has that many. The body's own assertions must hold, and besides, for each world:
+ * has that many, in larger steps for a share of the faults (tests_share()). The body's own assertions must
+ * hold, and besides, for each world:
  *
  * - volumes and claims end as they end without the fault, to the last field;
  * - nothing is told that is not told without it, but what tells of the fault itself; what is told without it
