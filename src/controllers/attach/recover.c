@@ -106,7 +106,7 @@ void attach_recover_listed(struct attach *a, const struct attach_node *n, const 
 {
     struct error err;
 
-    if (!n->is_unwritten || MUTANT("attach-forgets-the-last-leader"))
+    if (!n->is_unwritten)
         return;
     for (uint32_t i = 0; i < is->volumes_attached_count; i++) {
         const struct attached_volume *v = &is->volumes_attached[i];
