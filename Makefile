@@ -6,12 +6,14 @@ SIM_SEEDS ?= 100
 DATA ?= data
 BERTH_FLAGS ?=
 T ?=
+SUITE ?=
+LOGIN ?=
 
 RELEASE := build/release
 BERTH := $(RELEASE)/src/berth
 
 .PHONY: build program run demo install deb check test-quick test asan tsan fuzz soak
-.PHONY: sim-coverage bench lint format docs clean help
+.PHONY: vm sim-coverage bench lint format docs clean help
 
 ## make              build the release program and print its size
 build: program
@@ -80,6 +82,12 @@ soak: program
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
 	@tests/distro/first_steps bookworm
 	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_client_network
+
+## make vm           tests in virtual machines with Debian's kernel, root; SUITE=nfs, SUITE=nfs/CASE, LOGIN=1
+vm: program
+	@scripts/deps test
+	@scripts/build $(RELEASE) $$(tests/vm/run --targets)
+	@tests/vm/run $(if $(LOGIN),--login) $(SUITE)
 
 ## make sim-coverage what simulated runs reach of the code: a table, and a list of the rest; SIM_SEEDS=N
 sim-coverage:

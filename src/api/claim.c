@@ -34,6 +34,15 @@ static const char *const resize_names[] = {
 };
 static_assert(ARRAY_LEN(resize_names) == RESIZE_STATUS_COUNT + 1, "name every status");
 
+static const char *const modify_names[] = {
+    [MODIFY_NONE] = "",
+    [MODIFY_PENDING] = "Pending",
+    [MODIFY_IN_PROGRESS] = "InProgress",
+    [MODIFY_INFEASIBLE] = "Infeasible",
+    [MODIFY_STATUS_COUNT] = NULL,
+};
+static_assert(ARRAY_LEN(modify_names) == MODIFY_STATUS_COUNT + 1, "name every status");
+
 /* --- Schema --- */
 
 static const struct field claim_resources_fields[] = {
@@ -463,6 +472,12 @@ enum resize_status resize_status_parse(struct str name)
     return (enum resize_status)name_index(name, resize_names, RESIZE_STATUS_COUNT, RESIZE_NONE);
 }
 
+const char *modify_status_name(enum modify_status status)
+{
+    assert(status < MODIFY_STATUS_COUNT);
+    return modify_names[status];
+}
+
 static const struct claim_source *decode_claim_source(struct decoder *dec, json_ref spec)
 {
     json_ref ref = json_get(dec->d, spec, "dataSourceRef");
@@ -495,6 +510,7 @@ static void decode_claim_spec(struct decoder *dec, json_ref spec, struct claim *
 static void decode_claim_status(struct decoder *dec, json_ref status, struct claim *c)
 {
     json_ref statuses = json_get(dec->d, status, "allocatedResourceStatuses");
+    json_ref modify = json_get(dec->d, status, "modifyVolumeStatus");
 
     c->phase = (uint8_t)claim_phase_parse(json_get_text(dec->d, status, "phase"));
     c->status_modes = (uint8_t)decode_access_modes(dec, status, "accessModes");
@@ -502,8 +518,9 @@ static void decode_claim_status(struct decoder *dec, json_ref status, struct cla
     c->has_allocated = decode_storage(dec, status, "allocatedResources", &c->allocated);
     c->resize = (uint8_t)resize_status_parse(json_get_text(dec->d, statuses, RESOURCE_STORAGE));
     c->current_attributes_class = decode_text(dec, status, "currentVolumeAttributesClassName");
-    c->target_attributes_class =
-        decode_text(dec, json_get(dec->d, status, "modifyVolumeStatus"), "targetVolumeAttributesClassName");
+    c->target_attributes_class = decode_text(dec, modify, "targetVolumeAttributesClassName");
+    c->modify = (uint8_t)name_index(json_get_text(dec->d, modify, "status"), modify_names,
+                                    MODIFY_STATUS_COUNT, MODIFY_NONE);
     c->conditions = decode_conditions(dec, status, "conditions");
 }
 

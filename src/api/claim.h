@@ -30,6 +30,15 @@ enum resize_status {
     RESIZE_STATUS_COUNT,
 };
 
+/* How far the change of a claim's VolumeAttributesClass has come: status.modifyVolumeStatus.status. */
+enum modify_status {
+    MODIFY_NONE, /* none, or an unknown one */
+    MODIFY_PENDING,
+    MODIFY_IN_PROGRESS,
+    MODIFY_INFEASIBLE,
+    MODIFY_STATUS_COUNT,
+};
+
 /* Condition types. */
 #define CLAIM_RESIZING "Resizing"
 #define CLAIM_FILE_SYSTEM_RESIZE_PENDING "FileSystemResizePending"
@@ -69,6 +78,7 @@ struct claim {
     uint8_t mode;         /* enum volume_mode */
     uint8_t phase;        /* enum claim_phase */
     uint8_t resize;       /* enum resize_status */
+    uint8_t modify;       /* enum modify_status */
 };
 
 extern const struct kind_info claim_kind;
@@ -84,6 +94,8 @@ const char *claim_phase_name(enum claim_phase phase);
 enum claim_phase claim_phase_parse(struct str name);
 const char *resize_status_name(enum resize_status status);
 enum resize_status resize_status_parse(struct str name);
+/* "InProgress"; "" for none. */
+const char *modify_status_name(enum modify_status status);
 
 /* The spec only: also used for a pod's volumeClaimTemplate. */
 extern const struct schema claim_spec_schema;

@@ -241,7 +241,13 @@ int flags_set_default(const struct flag *flags, void *settings, const char *name
                          suggest_flag(flags, name));
     if (!f)
         return error_set(err, ERR_INVALID, "unknown setting '%s'", name);
-    assert(f->type != FLAG_LIST); /* settings files have no lists */
+    if (f->type == FLAG_LIST) { /* a file has one value, which may hold several */
+        struct flag_values *values = flag_place(f, settings);
+
+        if (values->count == 0)
+            values->items[values->count++] = value;
+        return 0;
+    }
     if (f->type != FLAG_SWITCH) {
         memcpy(&text, flag_place(f, settings), sizeof text);
         if (!text)

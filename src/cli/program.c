@@ -269,7 +269,12 @@ const struct cli_verb cli_verb_serve = {
 
 /* --- berth controllers: the controllers against any Kubernetes API server --- */
 
+static_assert(sizeof(struct daemon_values) == sizeof(struct flag_values), "csi_endpoints is a flag's");
+
 static const struct flag controllers_flags[] = {
+    FLAG_MANY(
+        struct daemon_settings, csi_endpoints, 0, "csi-endpoint", "URL",
+        "run only the CSI controllers, for the driver at this socket (unix:///csi/csi.sock); repeatable"),
     PROGRAM_CONTROLLERS_FLAGS(/* group= */ NULL),
     PROGRAM_CONFIG_FLAG("metrics: ADDR:PORT", " and with provisioners.nfsSubdir"),
     PROGRAM_SERVER_FLAGS,

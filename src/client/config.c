@@ -113,7 +113,7 @@ static int choose_pod(const char *host, const char *port, const char *dir, struc
     c->ca.path = arena_printf(&c->arena, "%s/ca.crt", dir);
     c->token_file = arena_printf(&c->arena, "%s/token", dir);
     c->ns = pod_namespace(dir, &c->arena);
-    c->source = "in-cluster";
+    c->source = CONFIG_SOURCE_POD;
     r = arena_check(&c->arena, err);
     return r < 0 ? r : check_choice(&choice, err);
 }

@@ -34,6 +34,8 @@ struct config_extra {
     const char *const *values; /* NULL-terminated */
 };
 
+#define CONFIG_SOURCE_POD "in-cluster"
+
 /* One server and one identity. Texts are owned by the config; "" or NULL as stated. */
 struct client_config {
     struct arena arena;
@@ -55,7 +57,7 @@ struct client_config {
     const char *const *as_groups;        /* NULL-terminated; NULL for none */
     const struct config_extra *as_extra; /* terminated by a NULL key */
     const char *ns;                      /* of the context; "default" when it has none */
-    const char *source;                  /* for messages: the file, the list of files, "in-cluster" */
+    const char *source;                  /* for messages: the file, the list of files, CONFIG_SOURCE_POD */
 };
 
 /* Zeroed before. On failure there is nothing to release. */

@@ -16,8 +16,10 @@
 #include "io/env.h"
 #include "io/pool.h"
 #include "plugins/builtin.h"
+#include "plugins/csi/endpoints.h"
 #include "plugins/flex/prober.h"
 #include "plugins/registry.h"
+#include "rpc/rpc.h"
 
 /* Interval of checks whether the caches are synced: an eighth of the time waited so far, within these bounds,
  * so that a server that is away for long costs little. And of the log message that names a missing one. */
@@ -49,10 +51,13 @@ struct components {
     struct guard_dirs dirs; /* own_dirs and their number */
     char cannot_mount[CANNOT_MOUNT_BYTES];
     uint64_t kinds, kinds_optional; /* of all components of this process */
+    struct rpc_client *rpc;
+    struct csi_endpoints *endpoints;
     struct informers *informers;
     struct informer *caches[KIND_COUNT]; /* NULL: no component reads the kind */
     struct running running[COMPONENTS_MAX];
     size_t count;
+    bool is_stopped;
     struct timer timer;
     uint64_t began_ns; /* to wait for the caches */
     uint64_t log_at_ns;
@@ -184,8 +189,12 @@ static int open_component(struct components *c, struct running *running, struct 
 
     running->env = (struct component_env){ .part = c->o.part,
                                            .settings = c->o.settings,
+                                           .rpc = c->rpc,
+                                           .endpoints = c->endpoints,
                                            .dirs = &c->dirs,
                                            .host = c->o.host,
+                                           .identity = c->o.identity ? c->o.identity : c->o.host,
+                                           .lease_ns = c->o.lease_ns ? c->o.lease_ns : DAEMON_LEASE_NAMESPACE,
                                            .node_name = name ? name : c->o.host,
                                            .cannot_mount = c->cannot_mount[0] ? c->cannot_mount : NULL,
                                            .streams_lists = c->o.streams_lists };
@@ -232,6 +241,10 @@ int components_new(const struct components_options *o, struct components **ret, 
     }
     r = find_dirs(c, err);
     if (r == 0)
+        r = rpc_client_new(o->part.loop, &c->rpc, err);
+    if (r == 0)
+        r = csi_endpoints_new(o->part.loop, &c->endpoints, err);
+    if (r == 0)
         r = open_caches(c, err);
     for (size_t i = 0; i < c->count && r == 0; i++)
         r = open_component(c, &c->running[i], err);
@@ -247,8 +260,9 @@ int components_new(const struct components_options *o, struct components **ret, 
 
 struct components *components_stop(struct components *c)
 {
-    if (!c || !c->informers)
+    if (!c || c->is_stopped)
         return c;
+    c->is_stopped = true;
     timer_disarm(&c->timer);
     for (size_t i = c->count; i-- > 0;)
         if (c->running[i].component)
@@ -258,6 +272,9 @@ struct components *components_stop(struct components *c)
         c->running[i].env.plugins = registry_free(c->running[i].env.plugins);
         c->running[i].flex = flex_prober_free(c->running[i].flex);
     }
+    c->endpoints = csi_endpoints_free(c->endpoints);
+    if (c->rpc)
+        rpc_client_close(c->rpc); /* workers may still use it */
     return c;
 }
 
@@ -267,6 +284,7 @@ struct components *components_free(struct components *c)
         return NULL;
     for (size_t i = c->count; i-- > 0;)
         c->running[i].env.pool = pool_free(c->running[i].env.pool);
+    c->rpc = rpc_client_free(c->rpc);
     vec_done(&c->parent_dirs);
     free(c);
     return NULL;

@@ -21,9 +21,11 @@
 #include "why/why_world.h"
 
 struct components;
+struct csi_endpoints;
 struct daemon_settings;
 struct plugin_registry;
 struct pool;
+struct rpc_client;
 struct server_status;
 
 /* --- The table --- */
@@ -33,6 +35,8 @@ enum {
     DAEMON_CONTROLLERS = 1 << 0,
     DAEMON_SCHEDULER = 1 << 1,
     DAEMON_NODE = 1 << 2,
+    DAEMON_CSI =
+        1 << 3, /* the controllers of CSI drivers: one of the controllers, with leases of their own */
 };
 
 /* A program is a selection of components. */
@@ -46,7 +50,7 @@ extern const struct daemon_program daemon_serve;
 extern const struct daemon_program daemon_controllers;
 extern const struct daemon_program daemon_scheduler;
 extern const struct daemon_program daemon_node;
-/* Programs with exactly one part, terminated by NULL; the part has the program's name. */
+/* Programs without a server, terminated by NULL; --without omits their parts by the program's name. */
 extern const struct daemon_program *const daemon_parts[];
 
 /* Arguments of a component's new(). */
@@ -55,10 +59,14 @@ struct component_env {
     const struct daemon_settings *settings;
     struct pool *pool;               /* owned by the component; NULL unless the row has workers */
     struct plugin_registry *plugins; /* owned by the component; NULL unless the row names any */
+    struct rpc_client *rpc;          /* of the process: one session per CSI driver */
+    struct csi_endpoints *endpoints; /* of the process: the CSI drivers that it knows */
     const struct guard_dirs
         *dirs; /* directories in and above which no volume is ever reclaimed or given to a group */
     const char *node_name;
     const char *host;
+    const char *identity;     /* in leases */
+    const char *lease_ns;     /* their namespace */
     const char *reclaim_node; /* volumes of other nodes are not reclaimed here; NULL: no node */
     const char *cannot_mount; /* why this process cannot mount; NULL: it can */
     bool streams_lists;       /* see informer.h */
@@ -114,6 +122,8 @@ struct components_options {
     struct component_deps part;             /* except the informers */
     const struct daemon_settings *settings; /* checked; must outlive the components, as all of these */
     const char *host;                       /* name of this machine */
+    const char *identity;                   /* of this process, in leases; NULL: the host */
+    const char *lease_ns;                   /* NULL: DAEMON_LEASE_NAMESPACE */
     bool streams_lists;                     /* see informer.h */
     /* For explanations, as in why_world. NULL: without events. */
     void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,

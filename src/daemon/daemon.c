@@ -75,6 +75,17 @@ static void on_synced(void *ctx)
         remote_begin(d);
 }
 
+/* Stock sidecars have their leases in the namespace of their pod: controllers in their place use the same.
+ * NULL: the default. */
+static const char *lease_namespace(const struct daemon *d)
+{
+    const struct daemon_settings *s = d->settings;
+
+    if (s->lease_ns || s->parts != DAEMON_CSI || strcmp(d->remote.config.source, CONFIG_SOURCE_POD) != 0)
+        return s->lease_ns;
+    return d->remote.config.ns;
+}
+
 static int open_components(struct daemon *d, const struct server_version *version, struct error *err)
 {
     bool is_local = d->program->has_server;
@@ -89,6 +100,8 @@ static int open_components(struct daemon *d, const struct server_version *versio
                   .server = *version },
         .settings = d->settings,
         .host = d->host,
+        .identity = is_local ? NULL : d->remote.identity,
+        .lease_ns = lease_namespace(d),
         .streams_lists = !is_local && server_version_streams_lists(version),
         .each_event = is_local ? why_each_stored_event : NULL,
         .events_ctx = d->embedded.store,
@@ -100,12 +113,13 @@ static int open_components(struct daemon *d, const struct server_version *versio
 }
 
 /* A Berth server may run the same part itself: two sets of controllers would work against each other. A
- * second scheduler is fine, it schedules only pods that name it. */
+ * second scheduler is fine, it schedules only pods that name it; CSI controllers have a lease per driver. */
 static int check_server_parts(const struct daemon *d, const struct server_status *status, struct error *err)
 {
     const char *part = d->program->name, *scheduler = d->settings->scheduler_name;
 
-    if (!server_status_has_part(status, part) || (scheduler && strcmp(scheduler, SCHEDULER_NAME) != 0))
+    if (d->settings->parts == DAEMON_CSI || !server_status_has_part(status, part) ||
+        (scheduler && strcmp(scheduler, SCHEDULER_NAME) != 0))
         return 0;
     return error_set(err, ERR_BUSY,
                      "the server at %s runs its own %s: start it with --without %s, or stop this process",

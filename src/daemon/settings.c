@@ -199,6 +199,25 @@ static int check_beside_server(const struct daemon_settings *s, struct error *er
     return 0;
 }
 
+/* Beside a driver in any cluster: only the controllers of CSI drivers, each with its own lease, and without a
+ * limit of requests, as they do the work of several sidecars. */
+static int read_csi_sockets(struct daemon_settings *s, struct error *err)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < s->csi_endpoints.count && r == 0; i++)
+        r = csi_settings_add_sockets(&s->csi, s->csi_endpoints.items[i], err);
+    if (r < 0 || s->csi.sockets_count == 0)
+        return r;
+    if (s->csi.is_off)
+        return error_set(err, ERR_INVALID, "--csi-endpoint contradicts the setting csi.controllers: off");
+    s->parts = DAEMON_CSI;
+    s->is_elected = false;
+    if (!s->qps)
+        s->rate = 0;
+    return 0;
+}
+
 int daemon_settings_check(const struct daemon_program *p, struct daemon_settings *s, struct error *err)
 {
     int r = read_numbers(s, err);
@@ -206,6 +225,8 @@ int daemon_settings_check(const struct daemon_program *p, struct daemon_settings
     s->parts = p->parts;
     if (r == 0)
         r = check_components(s, err);
+    if (r == 0)
+        r = read_csi_sockets(s, err);
     if (r < 0)
         return r;
     return p->has_server ? check_own_server(s, err) : check_beside_server(s, err);
@@ -214,4 +235,5 @@ int daemon_settings_check(const struct daemon_program *p, struct daemon_settings
 void daemon_settings_done(struct daemon_settings *s)
 {
     provisioners_done(&s->provisioners);
+    csi_settings_done(&s->csi);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "daemon/csi_settings.h"
 #include "daemon/provisioners.h"
 #include "io/socket.h"
 
@@ -18,6 +19,13 @@
 #define DAEMON_LEASE_NAMESPACE "kube-system"
 
 struct daemon_program;
+
+/* The values of a flag that may be repeated: as the command line keeps them (cli/flags.h). */
+#define DAEMON_VALUES_MAX 256
+struct daemon_values {
+    const char *items[DAEMON_VALUES_MAX];
+    size_t count;
+};
 
 /* Texts are borrowed; NULL: not given. */
 struct daemon_settings {
@@ -59,6 +67,8 @@ struct daemon_settings {
         bool attaches_itself;
     } node;
     struct provisioner_settings provisioners; /* has no flag */
+    struct csi_settings csi;                  /* the same, except its sockets */
+    struct daemon_values csi_endpoints;       /* URLs of sockets, also separated by commas */
     /* For every program. */
     const char *config;
     const char *log_level;

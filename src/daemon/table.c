@@ -9,10 +9,12 @@
 
 #include "controllers/attach/attach.h"
 #include "controllers/binder/binder.h"
+#include "controllers/csi/csi_controllers.h"
 #include "controllers/ephemeral/ephemeral.h"
 #include "controllers/expand/expand.h"
 #include "controllers/local/local.h"
 #include "controllers/protect/protect.h"
+#include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
@@ -110,10 +112,12 @@ COMPONENT_WITH(scheduler, scheduler_new, scheduler_start, scheduler_free,
 COMPONENT_EXPLAINS(agent)
 COMPONENT_CHECKS(agent, agent_check_world(c))
 COMPONENT_WITH(agent, agent_new, agent_start, agent_free, .pool = env->pool, .plugins = env->plugins,
-               .name = env->node_name, .root = env->settings->node.root, .dirs = env->dirs,
-               .hook = env->settings->node.hook, .static_pods = env->settings->node.static_pods,
-               .sync_ns = env->settings->node_sync_ns, .attaches_itself = env->settings->node.attaches_itself,
-               .cannot_mount = env->cannot_mount, .streams_lists = env->streams_lists)
+               .rpc = env->rpc, .endpoints = env->endpoints, .csi_drivers = env->settings->csi.configured,
+               .csi_drivers_count = env->settings->csi.configured_count, .name = env->node_name,
+               .root = env->settings->node.root, .dirs = env->dirs, .hook = env->settings->node.hook,
+               .static_pods = env->settings->node.static_pods, .sync_ns = env->settings->node_sync_ns,
+               .attaches_itself = env->settings->node.attaches_itself, .cannot_mount = env->cannot_mount,
+               .streams_lists = env->streams_lists)
 
 static void begin_agent(const struct daemon_settings *s)
 {
@@ -131,6 +135,7 @@ static int read_provisioners(const struct json *d, json_ref section, struct daem
 /* --- Directories of NFS exports: one provisioner for each --- */
 
 struct nfs {
+    struct blocking_provisioner exports[PROVISIONERS_NFS_MAX];
     struct provisioner *provisioners[PROVISIONERS_NFS_MAX];
     const char *names[PROVISIONERS_NFS_MAX + 1];
 };
@@ -149,14 +154,19 @@ static int new_nfs(const struct component_env *env, void **ret, struct error *er
     *ret = n;
     for (unsigned i = 0; i < s->nfs_count && r == 0; i++) {
         struct provisioner_options o = { .part = env->part,
-                                         .pool = env->pool,
-                                         .type = &nfs_subdir_type,
-                                         .ctx = &s->nfs[i].export,
-                                         .name = s->nfs[i].name,
-                                         .reclaim = { env->dirs, env->reclaim_node } };
+                                         .type = &blocking_provisioner_type,
+                                         .ctx = &n->exports[i],
+                                         .name = s->nfs[i].name };
 
         n->names[i] = o.name;
-        r = provisioner_new(&o, &n->provisioners[i], err);
+        n->exports[i] = (struct blocking_provisioner){ .type = &nfs_subdir_type,
+                                                       .ctx = &s->nfs[i].export,
+                                                       .name = s->nfs[i].name,
+                                                       .pool = env->pool,
+                                                       .reclaim = { env->dirs, env->reclaim_node } };
+        r = blocking_provisioner_caches(&n->exports[i], env->part.informers, err);
+        if (r == 0)
+            r = provisioner_new(&o, &n->provisioners[i], err);
     }
     return r;
 }
@@ -196,6 +206,66 @@ static void explain_nfs(void *c, struct why_world *w)
     w->provisioners = n->names;
 }
 
+/* --- Controllers of CSI drivers --- */
+
+static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_attacher_type,
+                                                                 &csi_resizer_type, NULL };
+
+static int read_csi(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err)
+{
+    return csi_settings_read(d, section, &s->csi, err);
+}
+
+/* Without a node agent no driver registers: only sockets of the settings are served. */
+static bool has_csi(const struct daemon_settings *s)
+{
+    return !s->csi.is_off && (s->parts & DAEMON_NODE || csi_settings_have_sockets(&s->csi));
+}
+
+static int put_sockets(const struct component_env *env, struct error *err)
+{
+    const struct csi_settings *s = &env->settings->csi;
+    int r = 0;
+
+    for (size_t i = 0; i < s->sockets_count && r == 0; i++)
+        r = csi_endpoints_put(env->endpoints,
+                              &(struct csi_known_endpoint){ CSI_FROM_SETTINGS, "", s->sockets[i] }, err);
+    for (size_t i = 0; i < s->drivers_count && r == 0; i++)
+        if (s->drivers[i].socket)
+            r = csi_endpoints_put(
+                env->endpoints,
+                &(struct csi_known_endpoint){ CSI_FROM_SETTINGS, s->drivers[i].name, s->drivers[i].socket },
+                err);
+    return r;
+}
+
+static int new_csi(const struct component_env *env, void **ret, struct error *err)
+{
+    const struct daemon_settings *s = env->settings;
+    struct csi_controllers_options o = { .part = env->part,
+                                         .rpc = env->rpc,
+                                         .endpoints = env->endpoints,
+                                         .drivers = s->csi.drivers,
+                                         .drivers_count = s->csi.drivers_count,
+                                         .types = csi_functions,
+                                         .loop = &provisioner_loop,
+                                         .identity = env->identity,
+                                         .lease_ns = env->lease_ns,
+                                         .lease_duration_ns = s->lease_duration_ns,
+                                         .renew_deadline_ns = s->renew_deadline_ns,
+                                         .retry_period_ns = s->retry_period_ns };
+    struct csi_controllers *c = NULL;
+    int r = put_sockets(env, err);
+
+    if (r == 0)
+        r = csi_controllers_new(&o, &c, err);
+    *ret = c;
+    return r;
+}
+
+COMPONENT_LIFE(csi, csi_controllers_start, csi_controllers_free)
+COMPONENT_CHECKS(csi, csi_controllers_check(c))
+
 static bool has_local(const struct daemon_settings *s)
 {
     return s->provisioners.has_local;
@@ -233,6 +303,15 @@ const struct component daemon_components[] = {
     { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES, .check = check_stranded },
     { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs,
       .check = check_nfs },
+    { .name = "csi",
+      .part = DAEMON_CSI,
+      LIFE(csi),
+      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI,
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
+      .section = "csi",
+      .read_section = read_csi,
+      .is_wanted = has_csi,
+      .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
     { .name = "scheduler",
       .part = DAEMON_SCHEDULER,
@@ -248,6 +327,8 @@ const struct component daemon_components[] = {
       LIFE(agent),
       NEEDS_WORKERS(NODE_WORKERS, QUEUE_MAX),
       .plugins = plugins_of_node,
+      .section = "csi",
+      .read_section = read_csi,
       .explain = explain_agent,
       .check = check_agent },
     { 0 },
@@ -255,9 +336,10 @@ const struct component daemon_components[] = {
 
 /* --- Selections --- */
 
-const struct daemon_program daemon_serve = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE,
+const struct daemon_program daemon_serve = { "serve",
+                                             DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE | DAEMON_CSI,
                                              true };
-const struct daemon_program daemon_controllers = { "controllers", DAEMON_CONTROLLERS, false };
+const struct daemon_program daemon_controllers = { "controllers", DAEMON_CONTROLLERS | DAEMON_CSI, false };
 const struct daemon_program daemon_scheduler = { "scheduler", DAEMON_SCHEDULER, false };
 const struct daemon_program daemon_node = { "node", DAEMON_NODE, false };
 

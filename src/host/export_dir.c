@@ -19,12 +19,11 @@ struct export_place {
     char *name;          /* after the last '/' in path */
 };
 
-/* Opens the export and parses the path below it. */
-static int place_open(const char *base, const char *path, struct export_place *ret, int *ret_fd,
-                      struct error *err)
+/* Parses a path below the export. */
+static int place_parse(const char *path, struct export_place *ret, struct error *err)
 {
     char rooted[PATH_MAX];
-    int n = snprintf(rooted, sizeof rooted, "/%s", path), r, fd;
+    int n = snprintf(rooted, sizeof rooted, "/%s", path), r;
 
     if (n < 0 || (size_t)n >= sizeof rooted)
         return error_set(err, ERR_INVALID, "path is longer than %d bytes", PATH_MAX - 1);
@@ -34,10 +33,6 @@ static int place_open(const char *base, const char *path, struct export_place *r
     if (strcmp(ret->path, "/") == 0)
         return error_set(err, ERR_INVALID, "'%s' is the export itself", path);
     ret->name = strrchr(ret->path, '/') + 1;
-    fd = host_open_dir(AT_FDCWD, base, HOST_OPEN_ANY_MOUNT);
-    if (fd < 0)
-        return error_set_errno(err, -fd, "cannot open directory '%s'", base);
-    *ret_fd = fd;
     return 0;
 }
 
@@ -60,13 +55,18 @@ static int enter_dir(int at, const char *name, mode_t mode, bool is_last)
     return fd;
 }
 
-int export_make(const char *base, const char *path, mode_t mode, struct error *err)
+int export_make(struct export_root root, const char *path, mode_t mode, struct error *err)
 {
     _cleanup_(fd_closep) int at = -1;
     struct export_place p;
-    int r = place_open(base, path, &p, &at, err);
+    int r = place_parse(path, &p, err);
 
-    for (char *name = p.path + 1; r == 0 && name;) {
+    if (r < 0)
+        return r;
+    at = host_open_dir(root.fd, ".", 0);
+    if (at < 0)
+        return error_set_errno(err, -at, "cannot open directory '%s'", root.path);
+    for (char *name = p.path + 1; name;) {
         char *slash = strchr(name, '/');
         int fd;
 
@@ -76,10 +76,10 @@ int export_make(const char *base, const char *path, mode_t mode, struct error *e
         fd_closep(&at);
         at = fd;
         if (fd < 0)
-            return error_set_errno(err, -fd, "cannot create directory '%s' in '%s'", path, base);
+            return error_set_errno(err, -fd, "cannot create directory '%s' in '%s'", path, root.path);
         name = slash ? slash + 1 : NULL;
     }
-    return r;
+    return 0;
 }
 
 /* Opens the directory that contains the place. The descriptor or -errno. */
@@ -95,46 +95,73 @@ static int open_parent(int base, struct export_place *p)
     return fd;
 }
 
-int export_has(const char *base, const char *path, bool *ret, struct error *err)
+int export_has(struct export_root root, const char *path, bool *ret, struct error *err)
 {
-    _cleanup_(fd_closep) int top = -1, fd = -1;
+    _cleanup_(fd_closep) int fd = -1;
     struct export_place p;
     struct stat st;
-    int r = place_open(base, path, &p, &top, err);
+    int r = place_parse(path, &p, err);
 
     if (r < 0)
         return r;
-    fd = host_open_below(top, p.path + 1, O_PATH, 0);
+    fd = host_open_below(root.fd, p.path + 1, O_PATH, 0);
     if (fd == -ENOENT) {
         *ret = false;
         return 0;
     }
     if (fd < 0 || sys_fstat(fd, &st) < 0)
-        return error_set_errno(err, fd < 0 ? -fd : errno, "cannot examine '%s' in '%s'", path, base);
+        return error_set_errno(err, fd < 0 ? -fd : errno, "cannot examine '%s' in '%s'", path, root.path);
     if (!S_ISDIR(st.st_mode))
-        return error_set(err, ERR_EXISTS, "'%s' in '%s' is not a directory", path, base);
+        return error_set(err, ERR_EXISTS, "'%s' in '%s' is not a directory", path, root.path);
     *ret = true;
     return 0;
 }
 
-int export_move_up(const char *base, const char *path, const char *name, struct error *err)
+/* Moving a directory takes it from everyone else who has it: the guard checks it as for a removal. */
+int export_move_up(struct export_root root, const char *path, const char *name,
+                   const struct host_guard *guard, struct error *err)
 {
-    _cleanup_(fd_closep) int top = -1, parent = -1;
+    _cleanup_(fd_closep) int parent = -1, fd = -1;
+    char whole[PATH_MAX * 2];
     struct export_place p;
     struct stat st;
-    int r = place_open(base, path, &p, &top, err);
+    int r = place_parse(path, &p, err);
 
     if (r < 0)
         return r;
-    parent = open_parent(top, &p);
-    if (parent < 0)
-        return error_set_errno(err, -parent, "cannot open the directory of '%s' in '%s'", path, base);
+    parent = open_parent(root.fd, &p);
+    fd = parent < 0 ? parent : host_open_dir(parent, p.name, 0);
+    if (fd < 0)
+        return error_set_errno(err, -fd, "cannot open directory '%s' in '%s'", path, root.path);
+    (void)snprintf(whole, sizeof whole, "%s%s", root.path, p.path);
+    r = host_guard_check(guard, fd, whole, err);
+    if (r < 0)
+        return r;
     /* Not RENAME_NOREPLACE, which NFS does not support; a directory that appears meanwhile is replaced only
      * if it is empty. */
-    if (sys_fstatat(top, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        return error_set(err, ERR_EXISTS, "cannot rename '%s' in '%s' to '%s': target exists", path, base,
-                         name);
-    if (sys_renameat(parent, p.name, top, name) < 0)
-        return error_set_errno(err, errno, "cannot rename '%s' in '%s' to '%s'", path, base, name);
+    if (sys_fstatat(root.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return error_set(err, ERR_EXISTS, "cannot rename '%s' in '%s' to '%s': target exists", path,
+                         root.path, name);
+    if (sys_renameat(parent, p.name, root.fd, name) < 0)
+        return error_set_errno(err, errno, "cannot rename '%s' in '%s' to '%s'", path, root.path, name);
     return 0;
+}
+
+int export_remove(struct export_root root, const char *path, const struct host_guard *guard,
+                  const host_stop *stop, struct error *err)
+{
+    _cleanup_(fd_closep) int parent = -1;
+    char whole[PATH_MAX * 2];
+    struct export_place p;
+    int r = place_parse(path, &p, err);
+
+    if (r < 0)
+        return r;
+    parent = open_parent(root.fd, &p);
+    if (parent == -ENOENT)
+        return 0;
+    if (parent < 0)
+        return error_set_errno(err, -parent, "cannot open the directory of '%s' in '%s'", path, root.path);
+    (void)snprintf(whole, sizeof whole, "%s%s", root.path, p.path);
+    return host_remove_guarded_at(parent, p.name, whole, guard, stop, err);
 }

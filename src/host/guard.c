@@ -478,21 +478,6 @@ int host_guard_check(const struct host_guard *g, int fd, const char *path, struc
     return r == 0 && g ? check_other_volumes(&c, g, err) : r;
 }
 
-int host_guard_check_path(const struct host_guard *g, const char *path, struct error *err)
-{
-    _cleanup_(fd_closep) int fd = -1;
-    char clean[PATH_MAX];
-    int r = host_clean_path(path, clean, err);
-
-    if (r < 0)
-        return r;
-    fd = host_open_dir(AT_FDCWD, clean, HOST_OPEN_ANY_MOUNT);
-    if (fd == -ENOENT)
-        return 0;
-    return fd < 0 ? error_set_errno(err, -fd, "cannot open '%s'", clean)
-                  : host_guard_check(g, fd, clean, err);
-}
-
 int host_guard_check_device(const struct host_guard *g, const char *path, struct error *err)
 {
     _cleanup_(fd_closep) int fd = sys_open(path, O_PATH | O_CLOEXEC, 0);

@@ -41,9 +41,6 @@ void host_guard_add_volume(struct host_guard *g, const char *name, const char *s
 /* Checks whether the directory, block device or file behind fd may be emptied or removed. path: how it was
  * opened, normalised. g: NULL checks only for the system's directories. */
 int host_guard_check(const struct host_guard *g, int fd, const char *path, struct error *err);
-/* The same for a path, which is normalised and opened without following links. A missing path may be removed.
- */
-int host_guard_check_path(const struct host_guard *g, const char *path, struct error *err);
 /* The same for a block device. */
 int host_guard_check_device(const struct host_guard *g, const char *path, struct error *err);
 /* Checks whether the directory of a file server may be emptied or removed. Compares server and path with

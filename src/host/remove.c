@@ -324,6 +324,15 @@ int host_remove_at(int dir, const char *name, const char *path, const host_stop 
     return remove_at(dir, name, path, &(struct removal){ .is_own = true, .stop = stop }, err);
 }
 
+int host_remove_guarded_at(int dir, const char *name, const char *path, const struct host_guard *guard,
+                           const host_stop *stop, struct error *err)
+{
+    char clean[PATH_MAX];
+    int r = clean_volume_path(path, clean, err);
+
+    return r < 0 ? r : remove_at(dir, name, clean, &(struct removal){ .guard = guard, .stop = stop }, err);
+}
+
 static int remove_tree(const char *base, const char *path, const struct removal *how, struct error *err)
 {
     char clean[PATH_MAX], clean_base[PATH_MAX];

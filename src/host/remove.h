@@ -43,8 +43,13 @@ int host_remove_tree(const char *base, const char *path, const struct host_guard
  * only when the walk reaches one; some of the tree is removed by then. */
 int host_remove_own_tree(const char *base, const char *path, const host_stop *stop, struct error *err);
 
-/* The same for one name in an open directory of ours: the mount table is not read, so ERR_BUSY for a mount is
- * returned only when the walk reaches it. path: for errors. */
+/* host_remove_tree() for one name in an open directory. path: its clean path, for the guard and for errors.
+ */
+int host_remove_guarded_at(int dir, const char *name, const char *path, const struct host_guard *guard,
+                           const host_stop *stop, struct error *err);
+
+/* The same for one name in an open directory of ours, without a guard: the mount table is not read, so
+ * ERR_BUSY for a mount is returned only when the walk reaches it. path: for errors. */
 int host_remove_at(int dir, const char *name, const char *path, const host_stop *stop, struct error *err);
 
 #endif

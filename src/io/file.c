@@ -96,7 +96,24 @@ static int tmp_fill(int fd, const void *data, size_t len, mode_t mode, struct er
     return 0;
 }
 
-static int replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+/* Gives the complete file its name. is_new: only if there is none; a link is exclusive where a rename that
+ * does not replace is not supported: NFS. */
+static int tmp_rename(int dirfd, const char *tmp, const char *name, bool is_new, struct error *err)
+{
+    struct stat st;
+
+    if (is_new && sys_linkat(dirfd, tmp, dirfd, name) == 0) {
+        (void)sys_unlinkat(dirfd, tmp, 0); /* a second name that is left over is a temporary file */
+        return 0;
+    }
+    if (is_new && (errno == EEXIST || sys_fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0))
+        return error_set_errno(err, EEXIST, "cannot give the new file its name");
+    if (sys_renameat(dirfd, tmp, dirfd, name) < 0)
+        return error_set_errno(err, errno, "cannot rename the new file into place");
+    return 0;
+}
+
+static int replace_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode, bool is_new,
                       struct error *err)
 {
     _cleanup_(fd_closep) int fd = -1;
@@ -107,8 +124,8 @@ static int replace_at(int dirfd, const char *name, const void *data, size_t len,
     if (r < 0)
         return r;
     r = tmp_fill(fd, data, len, mode, err);
-    if (r == 0 && sys_renameat(dirfd, tmp, dirfd, name) < 0)
-        r = error_set_errno(err, errno, "cannot rename the new file into place");
+    if (r == 0)
+        r = tmp_rename(dirfd, tmp, name, is_new, err);
     if (r < 0) {
         (void)sys_unlinkat(dirfd, tmp, 0); /* the first failure is the one to report */
         return r;
@@ -130,9 +147,22 @@ int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len
 
     if (!is_file_name(name))
         return error_set(err, ERR_INVALID, "'%s' is not the name of a file", name);
-    r = replace_at(dirfd, name, data, len, mode, err);
+    r = replace_at(dirfd, name, data, len, mode, /* is_new= */ false, err);
     if (r < 0)
         return error_wrap(err, "cannot replace '%s'", name);
+    return 0;
+}
+
+int io_create_file_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+                      struct error *err)
+{
+    int r;
+
+    if (!is_file_name(name))
+        return error_set(err, ERR_INVALID, "'%s' is not the name of a file", name);
+    r = replace_at(dirfd, name, data, len, mode, /* is_new= */ true, err);
+    if (r < 0)
+        return error_wrap(err, "cannot create '%s'", name);
     return 0;
 }
 
@@ -165,7 +195,7 @@ int io_replace_file(const char *path, const void *data, size_t len, mode_t mode,
         return error_set(err, ERR_INVALID, "'%s' is not the name of a file", path);
     r = open_parent(path, &dirfd, err);
     if (r == 0)
-        r = replace_at(dirfd, name, data, len, mode, err);
+        r = replace_at(dirfd, name, data, len, mode, /* is_new= */ false, err);
     if (r < 0)
         return error_wrap(err, "cannot replace '%s'", path);
     return 0;

@@ -36,6 +36,12 @@ int io_replace_file(const char *path, const void *data, size_t len, mode_t mode,
 int io_replace_file_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
                        struct error *err);
 
+/* The same for a file that does not exist yet: of several processes that do this at once, one succeeds, also
+ * on a file server. ERR_EXISTS, and nothing is changed, when there is anything of that name. A file system
+ * without hard links does not exclude others. */
+int io_create_file_at(int dirfd, const char *name, const void *data, size_t len, mode_t mode,
+                      struct error *err);
+
 /* Replaces the contents of *ret by those of the file, at most bytes_max; a larger one is ERR_TOO_LARGE. Reads
  * to the end, so pipes and /proc work too. ret is an initialised buffer; its limit becomes bytes_max. */
 int io_read_file(const char *path, size_t bytes_max, struct buf *ret, struct error *err);

@@ -40,6 +40,7 @@ struct pool;
 struct rpc_call; /* rpc/rpc.h */
 struct rpc_client;
 struct rpc_request;
+struct rpc_watch;
 struct sys;
 struct sys_dir;
 
@@ -56,6 +57,7 @@ struct sys_calls {
     int (*mkdirat)(struct sys *k, int at, const char *path, mode_t mode);
     int (*unlinkat)(struct sys *k, int at, const char *path, int flags);
     int (*renameat)(struct sys *k, int at, const char *path, int to_at, const char *to);
+    int (*linkat)(struct sys *k, int at, const char *path, int to_at, const char *to);
     int (*symlinkat)(struct sys *k, const char *target, int at, const char *path);
     ssize_t (*readlinkat)(struct sys *k, int at, const char *path, char *ret, size_t size);
     int (*fchownat)(struct sys *k, int at, const char *path, uid_t uid, gid_t gid, int flags);
@@ -106,6 +108,9 @@ struct sys_calls {
     int (*rpc_start)(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                      struct rpc_call *c, struct error *err);
     void (*rpc_cancel)(struct sys *k, struct rpc_call *c);
+    int (*rpc_watch)(struct sys *k, struct rpc_client *client, const char *socket, struct rpc_watch *w,
+                     struct error *err);
+    void (*rpc_unwatch)(struct sys *k, struct rpc_watch *w);
     int (*rpc_wait)(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                     const atomic_int *stop, struct buf *ret, unsigned *ret_code, struct error *err);
 
@@ -196,6 +201,12 @@ static inline int sys_renameat(int at, const char *path, int to_at, const char *
 {
     return sys_here ? sys_here->calls->renameat(sys_here, at, path, to_at, to)
                     : renameat(at, path, to_at, to);
+}
+
+static inline int sys_linkat(int at, const char *path, int to_at, const char *to)
+{
+    return sys_here ? sys_here->calls->linkat(sys_here, at, path, to_at, to)
+                    : linkat(at, path, to_at, to, /* flags= */ 0);
 }
 
 static inline int sys_symlinkat(const char *target, int at, const char *path)

@@ -102,10 +102,10 @@ void cache_done(struct cache *c)
 
 int cache_add_index(struct cache *c, const struct informer_index *type, struct error *err)
 {
-    assert(cache_count(c) == 0);
     for (size_t i = 0; i < c->indexes_count; i++)
         if (strcmp(c->indexes[i].type->name, type->name) == 0)
             return error_set(err, ERR_EXISTS, "index '%s' already exists", type->name);
+    assert(cache_count(c) == 0);
     if (c->indexes_count == INFORMER_INDEXES_MAX)
         return error_set(err, ERR_TOO_LARGE, "more than %d indexes", INFORMER_INDEXES_MAX);
     c->indexes[c->indexes_count] = (struct cache_index){ .type = type };

@@ -7,6 +7,9 @@
  *   X_free()   at any time, except from inside its own callbacks: sends nothing more and calls no callback;
  *              requests that were sent may still take effect. The informers are freed after it.
  *
+ * A component that comes and goes while the process runs (a controller of a CSI driver) is created with
+ * synced informers; another one has requested its caches and indexes before.
+ *
  * The client's gate (client_set_gate()) blocks writes without the lease, so components do not check
  * leadership. */
 #ifndef BERTH_MACHINERY_COMPONENT_DEPS_H

@@ -471,8 +471,10 @@ struct informer *informer_free(struct informer *i)
 
 int informer_add_index(struct informer *i, const struct informer_index *index, struct error *err)
 {
-    assert(!i->is_started);
-    return cache_add_index(&i->cache, index, err);
+    int r = cache_add_index(&i->cache, index, err);
+
+    assert(!i->is_started || r == -ERR_EXISTS);
+    return r;
 }
 
 void informer_start(struct informer *i)

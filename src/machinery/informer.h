@@ -144,10 +144,10 @@ struct informers;
 int informers_new(const struct informer_options *o, struct informers **ret, struct error *err);
 struct informers *informers_free(struct informers *all);
 DEFINE_CLEANUP(struct informers, informers_free)
-/* All objects of that kind, in all namespaces. Only before informers_start(). The options' kind, ns,
- * selectors and indexes are ignored: use informer_add_index(). NULL without memory. */
+/* All objects of that kind, in all namespaces. After informers_start() only those that exist. The options'
+ * kind, ns, selectors and indexes are ignored: use informer_add_index(). NULL without memory. */
 struct informer *informers_get(struct informers *all, enum kind k, struct error *err);
-/* Before the start. ERR_EXISTS if the informer has an index of that name. Borrowed. */
+/* Before the start. ERR_EXISTS if the informer has an index of that name, also later. Borrowed. */
 int informer_add_index(struct informer *i, const struct informer_index *index, struct error *err);
 void informers_start(struct informers *all);
 bool informers_are_synced(const struct informers *all);

@@ -44,9 +44,9 @@ struct informer *informers_get(struct informers *all, enum kind k, struct error 
     struct informer_options o = all->options;
     struct rng rng, own;
 
-    assert(!all->is_started);
     if (all->by_kind[k])
         return all->by_kind[k];
+    assert(!all->is_started);
     o.kind = kind_info(k);
     /* Seeded by name, so that other kinds do not influence this one. */
     rng_init(&rng, all->options.seed);

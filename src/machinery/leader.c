@@ -11,10 +11,11 @@
  * find the lease expired while we still rely on it. Both use the monotonic clock of this process, never the
  * clock of a server.
  *
- * Costs: one patch per retry_ns while leading; one read every 1 to 2.2 retry_ns while waiting. */
+ * Costs: one patch per retry_ns while leading; one read every 1 to 2.2 wait_ns while waiting. */
 #include "machinery/leader.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/json_out.h"
@@ -54,6 +55,7 @@ struct leader {
     uint64_t sent_at_ns;     /* of the write in flight */
     uint64_t good_until_ns;  /* of our own lease */
     uint64_t round_began_ns;
+    char *standby;         /* the holder that on_standby() was told of; NULL: none */
     unsigned releases;     /* tries to release so far */
     struct metric *status; /* NULL: not counted */
     struct error trouble;
@@ -300,12 +302,11 @@ static void on_deadline(void *ctx)
 
 static void wait_for_next(struct leader *l)
 {
-    uint64_t wait_ns = l->o.retry_ns;
+    uint64_t delay_ns = l->o.retry_ns;
 
-    if (l->state == LEADER_TRYING)
-        wait_ns +=
-            rng_below(&l->rng, l->o.retry_ns / 5 * 6 + 1); /* so that many instances do not read in step */
-    timer_arm_after(&l->timer, wait_ns);
+    if (l->state == LEADER_TRYING) /* so that many instances do not read in step */
+        delay_ns = l->o.wait_ns + rng_below(&l->rng, l->o.wait_ns / 5 * 6 + 1);
+    timer_arm_after(&l->timer, delay_ns);
 }
 
 static void on_failed(struct leader *l)
@@ -354,6 +355,18 @@ static bool is_same_term(const struct leader *l, struct object *o)
     return strcmp(now->holder, l->o.identity) == 0 && (!seen || seen->transitions == now->transitions);
 }
 
+/* Without memory the holder may be reported again. */
+static void report_standby(struct leader *l)
+{
+    const char *holder = lease_seen(l)->holder;
+
+    if (!l->o.on_standby || l->state != LEADER_TRYING || (l->standby && strcmp(l->standby, holder) == 0))
+        return;
+    free(l->standby);
+    l->standby = strdup(holder);
+    l->o.on_standby(l->o.ctx, holder);
+}
+
 static void on_got(struct leader *l, struct object *o)
 {
     bool is_term_over = l->state == LEADER_LEADING && !is_same_term(l, o);
@@ -365,6 +378,7 @@ static void on_got(struct leader *l, struct object *o)
     } else if (lease_seen(l)->holder[0] && !is_ours(l) && seen_is_fresh(l) &&
                !MUTANT("leader-takes-over-at-once")) {
         l->trouble.msg[0] = '\0'; /* held by another instance, as expected */
+        report_standby(l);
         on_failed(l);
     } else {
         send_ours(l, STEP_TAKE);
@@ -552,6 +566,7 @@ int leader_new(const struct leader_options *o, struct leader **ret, struct error
     l->o.lease_ns = o->lease_ns ? o->lease_ns : LEADER_LEASE_NS;
     l->o.renew_ns = o->renew_ns ? o->renew_ns : LEADER_RENEW_NS;
     l->o.retry_ns = o->retry_ns ? o->retry_ns : LEADER_RETRY_NS;
+    l->o.wait_ns = o->wait_ns ? o->wait_ns : l->o.retry_ns;
     l->lease_seconds = (int64_t)(l->o.lease_ns / NS_PER_S);
     timer_init(&l->timer, o->loop, on_timer, l);
     timer_init(&l->deadline, o->loop, on_deadline, l);
@@ -581,7 +596,10 @@ struct leader *leader_free(struct leader *l)
     timer_disarm(&l->deadline);
     loop_undefer(&l->end);
     (void)object_unref(l->lease);
+    if (l->status)
+        metric_set(l->status, 0);
     arena_done(&l->arena);
+    free(l->standby);
     free(l);
     return NULL;
 }

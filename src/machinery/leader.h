@@ -1,8 +1,9 @@
 /* Leader election on a Lease: one of several instances leads, and knows when it no longer does.
  *
  * Time is the monotonic clock of this process: timestamps of others are only compared with each other, never
- * with this clock. An instance that could not renew in time stops for good: its process exits. The client's
- * gate (leader_gate()) blocks writes after the term. */
+ * with this clock. An instance that could not renew in time stops for good: its owner ends the process, or
+ * frees what it did as the leader and stands for election again with a new instance. The client's gate
+ * (leader_gate()) blocks writes after the term. */
 #ifndef BERTH_MACHINERY_LEADER_H
 #define BERTH_MACHINERY_LEADER_H
 
@@ -46,11 +47,15 @@ struct leader_options {
     uint64_t lease_ns;
     uint64_t renew_ns;
     uint64_t retry_ns;
+    uint64_t wait_ns; /* between tries while another instance leads; 0: retry_ns */
     /* The term starts. */
     void (*on_started)(void *ctx);
     /* The term has ended: by leader_stop() (is_lost false; the lease may or may not have been released) or
-     * because it could not be renewed (true): work must stop immediately and the process must exit. */
+     * because it could not be renewed (true): work must stop immediately. Must not free the leader. */
     void (*on_stopped)(void *ctx, bool is_lost);
+    /* Another instance holds the lease: called when that is first seen, and when the holder changes. Must not
+     * free the leader. May be NULL. */
+    void (*on_standby)(void *ctx, const char *holder);
     void *ctx;
 };
 

@@ -7,6 +7,8 @@
 #include "api/json_out.h"
 #include "machinery/merge_patch.h"
 
+#define PENDING_MESSAGE "Waiting for user to (re-)start a pod to finish file system resize of volume on node."
+
 static const char *const resize_conditions[] = { CLAIM_RESIZING, CLAIM_FILE_SYSTEM_RESIZE_PENDING,
                                                  CLAIM_CONTROLLER_RESIZE_ERROR, CLAIM_NODE_RESIZE_ERROR };
 
@@ -85,5 +87,45 @@ int resize_write_done(const struct claim *c, const struct quantity *size, struct
     json_out_storage(out, "capacity", size);
     resize_patch_status(out, RESIZE_NONE);
     json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int resize_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &c->obj);
+    merge_patch_member(&p, "status");
+    resize_patch_conditions(out, c, CLAIM_FILE_SYSTEM_RESIZE_PENDING, PENDING_MESSAGE, /* drops= */ false,
+                            now);
+    resize_patch_status(out, RESIZE_NODE_PENDING);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int resize_write_capacity(const struct volume *v, const struct quantity *size, const struct quantity *before,
+                          struct buf *out, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(QUANTITY_TEXT_BYTES_MAX);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &v->obj);
+    if (before) {
+        quantity_format(before, &text);
+        merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, buf_cstr(&text));
+    }
+    merge_patch_member(&p, "spec");
+    json_out_object(out, NULL);
+    json_out_storage(out, "capacity", size);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
+}
+
+int resize_write_forgotten(const struct volume *v, struct buf *out, struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, &v->obj);
+    merge_patch_annotation(&p, ANN_PRE_RESIZE_CAPACITY, NULL);
     return merge_patch_end(&p, err);
 }

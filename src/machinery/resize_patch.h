@@ -6,6 +6,7 @@
 #define BERTH_MACHINERY_RESIZE_PATCH_H
 
 #include "api/claim.h"
+#include "api/volume.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -21,5 +22,13 @@ bool resize_has_begun(const struct claim *c);
 
 /* The expansion is complete: the claim has this size. */
 int resize_write_done(const struct claim *c, const struct quantity *size, struct buf *out, struct error *err);
+/* The volume is expanded; the node expands the file system. */
+int resize_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
+                              struct error *err);
+/* The volume has this size. before: its size before, recorded until the node is done; NULL: not recorded. */
+int resize_write_capacity(const struct volume *v, const struct quantity *size, const struct quantity *before,
+                          struct buf *out, struct error *err);
+/* The size before the expansion is not needed any more. */
+int resize_write_forgotten(const struct volume *v, struct buf *out, struct error *err);
 
 #endif

@@ -390,6 +390,10 @@ static int open_csi(struct agent *a, struct error *err)
 {
     const struct node_csi_options o = { .part = a->o.part,
                                         .plugins = a->o.plugins,
+                                        .rpc = a->o.rpc,
+                                        .endpoints = a->o.endpoints,
+                                        .configured = a->o.csi_drivers,
+                                        .configured_count = a->o.csi_drivers_count,
                                         .contents = a->contents,
                                         .root = a->root,
                                         .node_name = a->o.name,

@@ -19,12 +19,20 @@
 #define AGENT_SYNC_NS (60 * NS_PER_S)
 
 struct agent;
+struct csi_configured_driver;
+struct csi_endpoints;
+struct rpc_client;
 
 struct agent_options {
     struct component_deps part; /* its informers are not used: the agent has its own, limited to this node */
     struct pool *pool;
     struct plugin_registry *plugins; /* of a node; borrowed */
-    const char *name;                /* of the node */
+    struct rpc_client *rpc;          /* for CSI drivers; outlives the pool */
+    struct csi_endpoints *endpoints; /* for the controllers of CSI drivers; NULL: there are none */
+    /* Drivers without a registrar: the agent registers them itself. Outlive the agent. */
+    const struct csi_configured_driver *csi_drivers;
+    size_t csi_drivers_count;
+    const char *name; /* of the node */
     const char *root; /* created if missing; symbolic links are resolved up to it, never below it */
     const struct guard_dirs
         *dirs; /* directories whose group is never changed; NULL for none. Outlives the pool */

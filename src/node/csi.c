@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "node/csi_int.h"
+#include "plugins/csi/endpoints.h"
 
 /* --- The plugin --- */
 
@@ -17,7 +18,6 @@ static void counted_free(struct volume_plugin *self)
     struct counted_plugin *p = (struct counted_plugin *)(void *)self;
 
     p->drivers = csi_drivers_free(p->drivers);
-    p->rpc = rpc_client_free(p->rpc);
     free(p);
 }
 
@@ -47,13 +47,11 @@ static int open_plugin(struct node_csi *c, struct error *err)
     if (!p)
         return error_no_memory(err);
     r = csi_drivers_new(&p->drivers, err);
-    if (r == 0)
-        r = rpc_client_new(c->o.part.loop, &p->rpc, err);
     if (r < 0) {
         counted_free(&p->csi.plugin);
         return r;
     }
-    csi_plugin_init(&p->csi, p->drivers, p->rpc, &facts);
+    csi_plugin_init(&p->csi, p->drivers, c->o.rpc, &facts);
     p->csi.plugin.free = counted_free;
     p->csi.plugin.refs = 1;
     c->plugin = p;
@@ -137,12 +135,29 @@ static void on_registration_failed(void *ctx, const char *message)
     log_warn("CSI driver registration failed", LOG_STR("reason", message));
 }
 
+/* Without memory the controllers of this process learn of the driver when it registers again. */
+static void publish_endpoint(struct node_csi *c, const char *driver, bool is_registered)
+{
+    struct csi_endpoint found;
+    struct error err;
+
+    if (!c->o.endpoints)
+        return;
+    if (!is_registered)
+        csi_endpoints_remove(c->o.endpoints, CSI_FROM_NODE, driver);
+    else if (csi_drivers_find(c->plugin->drivers, driver, &found, &err) < 0 ||
+             csi_endpoints_put(c->o.endpoints,
+                               &(struct csi_known_endpoint){ CSI_FROM_NODE, driver, found.socket }, &err) < 0)
+        log_error("cannot publish the socket of a CSI driver", LOG_STR("driver", driver), LOG_ERR(&err));
+}
+
 static void on_registered(void *ctx, const char *driver, bool is_registered)
 {
     struct node_csi *c = ctx;
     size_t at = clock_at(c, driver);
 
     log_info(is_registered ? "CSI driver registered" : "CSI driver unregistered", LOG_STR("driver", driver));
+    publish_endpoint(c, driver, is_registered);
     if (is_registered) {
         if (at == c->clocks.count)
             clock_add(c, driver);
@@ -165,10 +180,12 @@ void node_csi_open(struct node_csi *c)
 {
     const struct csi_registration_options o = {
         .loop = c->o.part.loop,
-        .rpc = c->plugin->rpc,
+        .rpc = c->o.rpc,
         .client = c->o.part.client,
         .metrics = c->o.part.metrics,
         .drivers = c->plugin->drivers,
+        .configured = c->o.configured,
+        .configured_count = c->o.configured_count,
         .root = c->o.root,
         .node_name = c->o.node_name,
         .seed = component_seed(&c->o.part, "csi"),
@@ -272,7 +289,6 @@ struct node_csi *node_csi_free(struct node_csi *c)
     c->drivers = informer_free(c->drivers);
     if (c->plugin) {
         c->plugin->csi.facts = (struct csi_facts){ 0 }; /* the informer is freed */
-        rpc_client_close(c->plugin->rpc);               /* workers may still use it */
         (void)plugin_unref(&c->plugin->csi.plugin);
     }
     free(c);

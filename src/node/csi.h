@@ -17,7 +17,11 @@ struct node_csi;
 
 struct node_csi_options {
     struct component_deps part;
-    struct plugin_registry *plugins; /* the plugin is added to it; may outlive this */
+    struct plugin_registry *plugins;                /* the plugin is added to it; may outlive this */
+    struct rpc_client *rpc;                         /* outlives the plugin and its workers */
+    struct csi_endpoints *endpoints;                /* gets the registered drivers; NULL: nobody reads it */
+    const struct csi_configured_driver *configured; /* plugins/csi/registration.h */
+    size_t configured_count;
     struct volume_sources *contents;
     const char *root;
     const char *node_name;

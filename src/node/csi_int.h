@@ -12,7 +12,6 @@
 struct counted_plugin {
     struct csi_plugin csi; /* the first member */
     struct csi_drivers *drivers;
-    struct rpc_client *rpc;
 };
 
 /* A registered driver that is asked periodically how many volumes the node can have. */

@@ -286,13 +286,10 @@ static void on_mapped(struct node_op *op, struct stage *s, int r, const struct e
     if (r < 0) {
         if (stage_has_touched(s)) {
             mount_set_state(m, MOUNT_EVENT_SET_UP_IN_PART);
-        } else if (s->plugin->block->publish) { /* the driver may still be working */
-            /* The call has not undone what an earlier attempt mapped after its own. */
-            bool may_be_mapped =
-                m->is_found || (m->state == MOUNT_UNCERTAIN && !MUTANT("node-forgets-mapped-devices"));
-
+        } else if (s->plugin->block->publish) {
+            /* The driver may still be working, and an earlier attempt may have left the bind mount. */
             remember_spec(m, s);
-            mount_set_state(m, mount_event_of_failure(r, may_be_mapped));
+            mount_set_state(m, mount_event_of_failure(r, m->is_found || m->state == MOUNT_UNCERTAIN));
         }
         note_lost(m, r, /* is_lost= */ false);
         pod_life_sync(m->pod);

@@ -131,10 +131,12 @@ int reclaim_guard_new(const struct reclaim_rules *rules, const struct informer *
 
 /* --- Verification before deletion --- */
 
-bool reclaim_is_due(const struct volume *v)
+bool reclaim_is_due(const struct volume *v, const char *finalizer)
 {
-    return v->phase == VOLUME_RELEASED && v->reclaim == RECLAIM_DELETE && !v->obj.is_deleting &&
-           v->claim.is_set && v->claim.uid[0] != '\0';
+    bool is_kept = !v->obj.is_deleting || (finalizer && texts_have(&v->obj.finalizers, finalizer));
+
+    return v->phase == VOLUME_RELEASED && v->reclaim == RECLAIM_DELETE && is_kept && v->claim.is_set &&
+           v->claim.uid[0] != '\0';
 }
 
 static int refuse_volume(const char *volume, const char *why, struct error *err)
@@ -142,14 +144,16 @@ static int refuse_volume(const char *volume, const char *why, struct error *err)
     return error_set(err, ERR_CONFLICT, "volume \"%s\" %s", volume, why);
 }
 
-int reclaim_check_volume(const struct client_answer *a, const struct object *seen, struct error *err)
+int reclaim_check_volume(const struct client_answer *a, const struct object *seen, const char *finalizer,
+                         struct error *err)
 {
     switch (api_live_of(a, seen->uid)) {
     case LIVE_GONE:
         return refuse_volume(seen->name, "no longer exists", err);
     case LIVE_THERE:
-        return reclaim_is_due(volume_of(a->object)) ? 0
-                                                    : refuse_volume(seen->name, "is no longer released", err);
+        return reclaim_is_due(volume_of(a->object), finalizer)
+                   ? 0
+                   : refuse_volume(seen->name, "is no longer released", err);
     case LIVE_UNKNOWN:
         break;
     }

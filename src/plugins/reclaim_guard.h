@@ -18,13 +18,15 @@ struct reclaim_rules {
     const char *node_name;         /* of the node agent in this process; NULL: none */
 };
 
-/* Released and to be deleted. */
-bool reclaim_is_due(const struct volume *v);
+/* Released and to be deleted. finalizer: of the caller; a volume whose object is being deleted is due as long
+ * as it has it. NULL: it is not. */
+bool reclaim_is_due(const struct volume *v, const char *finalizer);
 /* The last checks before storage is destroyed, against the server instead of a cache. The volume must still
  * exist with the same uid and be due; then its claim must be gone, or replaced by another of the same name.
  * Both take the answer to a get; if something cannot be determined, the result is an error with the reason.
  */
-int reclaim_check_volume(const struct client_answer *a, const struct object *seen, struct error *err);
+int reclaim_check_volume(const struct client_answer *a, const struct object *seen, const char *finalizer,
+                         struct error *err);
 int reclaim_check_claim(const struct client_answer *a, const struct volume *v, struct error *err);
 
 /* The cache of volumes, with the index of the guard. NULL without memory. */

@@ -1,7 +1,7 @@
 /* gRPC calls to peers behind Unix sockets: CSI drivers, their registrars, container runtimes.
  *
  * A client keeps one HTTP/2 session per socket path on the event loop; all calls to that path share it, up to
- * RPC_CALLS_MAX at a time, and end in any order. The session is opened by the first call and closed
+ * RPC_CALLS_MAX at a time, and end in any order. The session is opened by the first call or watch, and closed
  * RPC_IDLE_NS after the last one. A session is abandoned when the peer ends it, violates the protocol, or
  * another socket replaces the one at the path: calls in flight stay on it, the next call opens a new one. A
  * call that the peer certainly has not processed (a refused stream, a request that was not sent completely)
@@ -53,6 +53,8 @@ enum rpc_code {
     RPC_CODE_COUNT,
 };
 
+/* "InvalidArgument": as gRPC writes it, also for an unknown code. */
+const char *rpc_code_name(enum rpc_code code);
 /* -ERR_* of a status that is not OK, with its message as above. Unknown codes are RPC_UNKNOWN. Pure. */
 int rpc_failure(uint64_t code, const char *words, struct error *err);
 
@@ -90,6 +92,8 @@ struct rpc_request {
 struct rpc_result {
     int r; /* 0 or -ERR_* of code */
     enum rpc_code code;
+    bool is_own;             /* of a failure: the code is this client's, the peer has sent none */
+    bool is_unsent;          /* of an own failure: the peer has not received the request */
     struct str message;      /* the answer of a call without on_message; else empty */
     const char *words;       /* the peer's status message, complete; err has what fits */
     const struct error *err; /* as of r */
@@ -115,6 +119,7 @@ struct rpc_call {
     bool is_held;
     bool is_closed; /* by the peer, by the end of the connection, by the deadline */
     bool is_retried;
+    bool has_own_status; /* by rpc_call_fail() */
     int32_t stream;
     uint32_t reset; /* error code of the peer's RST_STREAM; 0: none */
     struct arena arena;
@@ -150,6 +155,34 @@ void rpc_call_resume(struct rpc_call *c);
 static inline bool rpc_call_is_active(const struct rpc_call *c)
 {
     return c->client != NULL;
+}
+
+/* --- Watched sessions: on the loop --- */
+
+/* Keeps the session to a socket open, and reports its end: a restarted peer is noticed without a call. An
+ * idle session costs no wake-up. Embedded by its owner, zeroed before its first use; must not be moved until
+ * it has ended. */
+struct rpc_watch {
+    /* Called once, on the loop, never from within rpc_watch_start(): the session could not be opened, has
+     * ended, or takes no more calls. May start the watch again or free its owner. */
+    void (*ended)(struct rpc_watch *w, const char *why);
+
+    /* Private to rpc/. */
+    struct rpc_client *client;   /* NULL: not started */
+    struct rpc_session *session; /* NULL: its end is to be reported */
+    TAILQ_ENTRY(rpc_watch) link; /* in the session's watches */
+    struct deferred end;
+    struct error why;
+};
+
+/* ended is called unless this fails. ERR_UNAVAILABLE: too many sessions. */
+int rpc_watch_start(struct rpc_client *client, const char *socket, struct rpc_watch *w, struct error *err);
+/* Without a callback. Also for a watch that is not started. */
+void rpc_watch_stop(struct rpc_watch *w);
+
+static inline bool rpc_watch_is_active(const struct rpc_watch *w)
+{
+    return w->client != NULL;
 }
 
 /* --- Calls: on a worker --- */

@@ -53,7 +53,7 @@ void rpc_call_rewind(struct rpc_call *c)
     c->reset = NGHTTP2_NO_ERROR;
     c->http_status = 0;
     c->status = STATUS_NONE;
-    c->is_closed = false;
+    c->is_closed = c->has_own_status = false;
 }
 
 void rpc_call_drop_input(struct rpc_call *c, size_t n)
@@ -83,7 +83,7 @@ void rpc_call_fail(struct rpc_call *c, enum rpc_code code, const char *words)
 {
     if (c->is_closed)
         return;
-    c->is_closed = true;
+    c->is_closed = c->has_own_status = true;
     c->status = code;
     buf_clear(&c->words);
     buf_add_cstr(&c->words, words);
@@ -112,6 +112,11 @@ static const struct {
     [RPC_UNAUTHENTICATED] = { "Unauthenticated", ERR_UNAUTHORIZED },
 };
 static_assert(ARRAY_LEN(rpc_codes) == RPC_CODE_COUNT, "name every code");
+
+const char *rpc_code_name(enum rpc_code code)
+{
+    return rpc_codes[(unsigned)code < RPC_CODE_COUNT ? code : RPC_UNKNOWN].name;
+}
 
 int rpc_failure(uint64_t code, const char *words, struct error *err)
 {
@@ -171,6 +176,8 @@ struct rpc_result rpc_call_result(const struct rpc_call *c, struct error *err)
     }
     if (code != RPC_OK)
         result.r = rpc_failure(code, wrong ? wrong : result.words, err);
+    result.is_own = wrong || c->has_own_status;
+    result.is_unsent = result.is_own && c->sent < c->out.len;
     result.code = code < RPC_CODE_COUNT ? (enum rpc_code)code : RPC_UNKNOWN;
     return result;
 }

@@ -60,31 +60,45 @@ static struct rpc_session *find_session(struct rpc_client *client, const char *p
     return found;
 }
 
-static int place_call(struct rpc_client *client, struct rpc_call *c, struct error *err)
+int rpc_client_session(struct rpc_client *client, const char *path, struct rpc_session **ret,
+                       struct error *err)
 {
     struct socket_id id = { 0 };
-    bool has_id = socket_identify(c->socket, &id);
-    struct rpc_session *s = find_session(client, c->socket, has_id ? &id : NULL);
-    int r = 0;
+    bool has_id = socket_identify(path, &id);
+    struct rpc_session *s = find_session(client, path, has_id ? &id : NULL);
 
-    if (s && s->calls_count >= RPC_CALLS_MAX)
-        return error_set(err, ERR_UNAVAILABLE, "more than %d concurrent calls to '%s'", RPC_CALLS_MAX,
-                         c->socket);
     if (!s && client->sessions_count >= RPC_SESSIONS_MAX)
         return error_set(err, ERR_UNAVAILABLE, "more than %d connected peers", RPC_SESSIONS_MAX);
     if (!s)
-        r = rpc_session_open(client, c->socket, &id, &s, err);
+        return rpc_session_open(client, path, &id, ret, err);
+    *ret = s;
+    return 0;
+}
+
+void rpc_client_begin_session(struct rpc_session *s)
+{
+    if (s->fd < 0 && !timer_is_armed(&s->timer))
+        rpc_session_connect(s);
+    if (rpc_session_settle(s))
+        rpc_session_flush_later(s);
+}
+
+static int place_call(struct rpc_client *client, struct rpc_call *c, struct error *err)
+{
+    struct rpc_session *s = NULL;
+    int r = rpc_client_session(client, c->socket, &s, err);
+
     if (r < 0)
         return r;
+    if (s->calls_count >= RPC_CALLS_MAX)
+        return error_set(err, ERR_UNAVAILABLE, "more than %d concurrent calls to '%s'", RPC_CALLS_MAX,
+                         c->socket);
     if (!rpc_h2_submit(s, c)) {
         s->takes_calls = false; /* out of memory, or out of stream ids */
         (void)rpc_session_settle(s);
         return error_no_memory(err);
     }
-    if (s->fd < 0 && !timer_is_armed(&s->timer))
-        rpc_session_connect(s);
-    if (rpc_session_settle(s))
-        rpc_session_flush_later(s);
+    rpc_client_begin_session(s);
     return 0;
 }
 

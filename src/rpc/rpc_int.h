@@ -1,5 +1,6 @@
 /* Shared by the files of the client. h2.c is a session's HTTP/2, which handles bytes but no socket; session.c
- * is its socket; rpc_client.c finds sessions for calls and reports results; wait.c is for workers.
+ * is its socket; rpc_client.c finds sessions for calls and reports results; session_watch.c reports the ends
+ * of sessions; wait.c is for workers.
  *
  * A call is in at most one of three places: in the list of its session, with a stream; in the list of calls
  * with an event to report; or both, while its answer streams. Callbacks of owners run from
@@ -21,6 +22,7 @@
 TAILQ_HEAD(rpc_calls, rpc_call);
 TAILQ_HEAD(rpc_sessions, rpc_session);
 TAILQ_HEAD(rpc_waiters, rpc_waiter);
+TAILQ_HEAD(rpc_watches, rpc_watch);
 
 struct rpc_session {
     struct rpc_client *client;
@@ -28,6 +30,7 @@ struct rpc_session {
     nghttp2_session *h2;
     struct rpc_calls calls;
     size_t calls_count;
+    struct rpc_watches watches;
     bool takes_calls;  /* false: it ends with its last call */
     bool cannot_write; /* the peer has closed; what it sent before is still read */
     bool is_dead;      /* no calls; freed by rpc_session_settle() */
@@ -100,7 +103,7 @@ int rpc_read(struct str sent, struct buf *ret, struct error *err);
 int rpc_session_open(struct rpc_client *client, const char *path, const struct socket_id *id,
                      struct rpc_session **ret, struct error *err);
 struct rpc_session *rpc_session_free(struct rpc_session *s);
-/* Call it when the session has a call, which receives a failure. */
+/* Call it when the session has a call or a watch, which receives a failure. */
 void rpc_session_connect(struct rpc_session *s);
 /* Reads what has arrived; call rpc_session_settle() afterwards. */
 void rpc_session_read(struct rpc_session *s);
@@ -109,7 +112,18 @@ void rpc_session_flush_later(struct rpc_session *s);
 /* Frees it when it is no longer used. True: it still exists. */
 bool rpc_session_settle(struct rpc_session *s);
 
+/* --- Watches of sessions (session_watch.c) --- */
+
+/* Ends all watches of a session; reported to their owners in a later step of the turn. */
+void rpc_watches_end(struct rpc_session *s, const char *why);
+
 /* --- The client (rpc_client.c) --- */
+
+/* The session to the socket that is at the path now, opened if there is none. ERR_UNAVAILABLE: too many. */
+int rpc_client_session(struct rpc_client *client, const char *path, struct rpc_session **ret,
+                       struct error *err);
+/* s has a new call or watch: connects it, or sends. */
+void rpc_client_begin_session(struct rpc_session *s);
 
 /* Something happened to c: reports it to the owner in a later step of the turn. */
 void rpc_client_add_event(struct rpc_client *client, struct rpc_call *c);

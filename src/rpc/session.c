@@ -30,6 +30,7 @@ static void rpc_session_fail(struct rpc_session *s, const char *words)
             rpc_call_fail(c, RPC_UNAVAILABLE, words);
         rpc_h2_close(c, NGHTTP2_REFUSED_STREAM);
     }
+    rpc_watches_end(s, words);
 }
 
 /* --- Reading and writing --- */
@@ -164,11 +165,13 @@ static void rpc_session_on_timer(void *ctx)
 
 bool rpc_session_settle(struct rpc_session *s)
 {
-    if (s->calls_count == 0 && (s->is_dead || !s->takes_calls || s->fd < 0)) {
+    if (!s->takes_calls)
+        rpc_watches_end(s, "the session takes no more calls");
+    if (s->calls_count == 0 && TAILQ_EMPTY(&s->watches) && (s->is_dead || !s->takes_calls || s->fd < 0)) {
         (void)rpc_session_free(s);
         return false;
     }
-    if (s->fd >= 0 && s->calls_count > 0)
+    if (s->fd >= 0 && (s->calls_count > 0 || !TAILQ_EMPTY(&s->watches)))
         timer_disarm(&s->timer);
     else if (s->fd >= 0 && !timer_is_armed(&s->timer))
         timer_arm_after(&s->timer, RPC_IDLE_NS);
@@ -191,6 +194,7 @@ int rpc_session_open(struct rpc_client *client, const char *path, const struct s
     s->out = BUF_INIT(OUT_BYTES_MAX);
     deferred_init(&s->flush, client->loop, rpc_session_on_flush, s);
     timer_init(&s->timer, client->loop, rpc_session_on_timer, s);
+    TAILQ_INIT(&s->watches);
     TAILQ_INSERT_TAIL(&client->sessions, s, link);
     client->sessions_count++;
     r = rpc_h2_open(s, err);
@@ -204,7 +208,7 @@ int rpc_session_open(struct rpc_client *client, const char *path, const struct s
 
 struct rpc_session *rpc_session_free(struct rpc_session *s)
 {
-    assert(s->calls_count == 0);
+    assert(s->calls_count == 0 && TAILQ_EMPTY(&s->watches));
     TAILQ_REMOVE(&s->client->sessions, s, link);
     s->client->sessions_count--;
     loop_undefer(&s->flush);

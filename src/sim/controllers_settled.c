@@ -150,12 +150,11 @@ static bool has_volume(struct controllers_scenario *scenario, const struct file_
  * created; a directory with data may not. */
 static int check_export(struct controllers_scenario *scenario, struct error *err)
 {
-    const struct file_node *dir = tree_make(scenario->machine->trees.items[0]->root, EXPORT_DIR, S_IFDIR);
     const struct tree_entry *e;
 
-    TAILQ_FOREACH(e, &dir->entries, link)
-        if (strncmp(e->name, "archived-", 9) != 0 && !has_volume(scenario, e->node) &&
-            (!tree_is_empty(e->node) || scenario->sim->faults_made == 0))
+    TAILQ_FOREACH(e, &scenario->export.tree->root->entries, link)
+        if (strcmp(e->name, NFS_SUBDIR_MARKER) != 0 && strncmp(e->name, "archived-", 9) != 0 &&
+            !has_volume(scenario, e->node) && (!tree_is_empty(e->node) || scenario->sim->faults_made == 0))
             return error_set(err, ERR_BUSY, "directory %s is left", e->name);
     return 0;
 }
@@ -220,6 +219,9 @@ int controllers_scenario_settled(void *ctx, struct error *err)
     for (unsigned i = 0; i < DISKS_COUNT; i++)
         if (!controllers_scenario_has_disk(scenario, i))
             controllers_workload_mount_disk(scenario, i);
+    if (!machine_mounts_disk(scenario->machine, &scenario->export) ||
+        machine_mounts_disk(scenario->machine, &scenario->foreign_export))
+        controllers_workload_mount_export(scenario);
     controllers_workload_expand_volumes(scenario);
     if (!stored_node(scenario->sim, "n0"))
         controllers_workload_make_node(scenario, "n0");

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "api/json_out.h"
 #include "api/pod_claims.h"
@@ -208,6 +209,29 @@ static void mount_or_unmount_disk(struct controllers_scenario *scenario, unsigne
         controllers_workload_mount_disk(scenario, disk);
 }
 
+void controllers_workload_mount_export(struct controllers_scenario *scenario)
+{
+    while (machine_has_mount(scenario->machine, EXPORT_DIR))
+        if (machine_unmount(scenario->machine, EXPORT_DIR, MNT_DETACH) != 0)
+            return;
+    (void)machine_mount(scenario->machine, "/dev/export", EXPORT_DIR, "nfs4", "rw");
+}
+
+/* Unmounts the export, mounts another export in its place, or mounts the right one. */
+static void change_export(struct controllers_scenario *scenario)
+{
+    unsigned what = (unsigned)rng_below(&scenario->sim->work, 4);
+
+    if (scenario->sim->is_muted)
+        return;
+    if (what == 0)
+        (void)machine_unmount(scenario->machine, EXPORT_DIR, 0);
+    else if (what == 1)
+        (void)machine_mount(scenario->machine, "/dev/foreign", EXPORT_DIR, "nfs4", "rw");
+    else
+        controllers_workload_mount_export(scenario);
+}
+
 /* --- Data in volumes --- */
 
 struct use_options {
@@ -334,8 +358,10 @@ void controllers_workload_work(struct controllers_scenario *scenario)
         use_and_delete_claim(scenario, pod, claim);
     else if (what < 86)
         create_or_delete_foreign_claim(scenario, pod);
-    else if (what < 94)
+    else if (what < 92)
         mount_or_unmount_disk(scenario, (unsigned)rng_below(r, DISKS_COUNT));
+    else if (what < 95)
+        change_export(scenario);
     else
         create_or_delete_node(scenario, node);
 }

@@ -479,6 +479,36 @@ static int call_renameat(struct sys *k, int at, const char *path, int to_at, con
     return 0;
 }
 
+/* There are no hard links: the second name leads to a copy, which is the same for a file that is complete. */
+static int call_linkat(struct sys *k, int at, const char *path, int to_at, const char *to)
+{
+    struct machine *m = machine_of(k);
+    struct machine_place from, dir;
+    struct file_node *n, *copy;
+    char name[NAME_MAX + 1], to_name[NAME_MAX + 1];
+    int r = worker_call(m, "link", path);
+
+    if (r == 0)
+        r = find_parent(m, at, path, &from, name);
+    if (r == 0)
+        r = find_parent(m, to_at, to, &dir, to_name);
+    if (r)
+        return set_errno(r);
+    n = tree_find(from.node, name);
+    if (!n || S_ISDIR(n->mode))
+        return set_errno(n ? EPERM : ENOENT);
+    if (tree_find(dir.node, to_name))
+        return set_errno(EEXIST);
+    if (from.mount != dir.mount)
+        return set_errno(EXDEV);
+    copy = tree_add(dir.node, to_name, n->mode);
+    buf_add_str(&copy->data, buf_str(&n->data));
+    if (n->is_synced)
+        tree_sync(copy);
+    machine_entry_changed(m, dir.node, to_name);
+    return 0;
+}
+
 static int set_mode(struct machine_place p, mode_t mode)
 {
     if (p.mount->is_read_only)
@@ -800,6 +830,7 @@ const struct sys_calls machine_calls = {
     .mkdirat = call_mkdirat,
     .unlinkat = call_unlinkat,
     .renameat = call_renameat,
+    .linkat = call_linkat,
     .symlinkat = call_symlinkat,
     .readlinkat = call_readlinkat,
     .fchownat = call_fchownat,
@@ -835,6 +866,8 @@ const struct sys_calls machine_calls = {
     .process_wait = machine_process_wait,
     .rpc_start = machine_rpc_start,
     .rpc_cancel = machine_rpc_cancel,
+    .rpc_watch = machine_rpc_watch,
+    .rpc_unwatch = machine_rpc_unwatch,
     .rpc_wait = machine_rpc_wait,
     .dirwatch_start = machine_dirwatch_start,
     .dirwatch_stop = machine_dirwatch_stop,

@@ -29,12 +29,14 @@ struct machine_peer {
     void *ctx;
 };
 
-/* Made by a loop, which has `call`, or by a worker; without both the caller has stopped waiting. */
+/* Made by a loop, which has `call`, or by a worker; without both the caller has stopped waiting. A watch is a
+ * call without effect or answer, which ends with its peer. */
 struct machine_call {
     TAILQ_ENTRY(machine_call) link;
     struct machine *machine;
     struct sim_process *owner; /* NULL: it does not wait any more */
     struct rpc_call *call;
+    struct rpc_watch *watch;
     struct sim_worker *worker;
     struct machine_peer *peer; /* NULL: no process listens at the socket */
     struct buf message;
@@ -211,6 +213,7 @@ static void call_abandon(struct machine_call *c)
 {
     c->owner = NULL;
     c->call = NULL;
+    c->watch = NULL;
     c->worker = NULL;
     if (c->effect_ns == NEVER)
         call_free(c);
@@ -321,6 +324,7 @@ static struct rpc_result fill_result(struct machine_call *c, bool is_late, struc
 static void call_end(struct machine_call *c)
 {
     struct rpc_call *call = c->call;
+    struct rpc_watch *watch = c->watch;
     struct sim_process *before;
     struct rpc_result result;
     struct error err;
@@ -332,6 +336,14 @@ static void call_end(struct machine_call *c)
     }
     before = sim_process_enter(c->owner);
     c->owner->has_work = true;
+    if (watch) {
+        sim_trace(c->machine->sim, "%s: watch %u ends", c->machine->name, c->serial);
+        call_abandon(c);
+        watch->client = NULL;
+        watch->ended(watch, "the connection was closed");
+        (void)sim_process_enter(before);
+        return;
+    }
     result = fill_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
     call->client = NULL;
@@ -424,6 +436,47 @@ void machine_rpc_cancel(struct sys *k, struct rpc_call *call)
         if (c->call == call)
             break;
     call->client = NULL;
+    if (c)
+        call_abandon(c);
+}
+
+int machine_rpc_watch(struct sys *k, struct rpc_client *client, const char *socket, struct rpc_watch *w,
+                      struct error *err)
+{
+    struct machine *m = machine_of(k);
+    struct machine_call *c;
+
+    if (sim_process_current()->is_dying)
+        return error_set(err, ERR_UNAVAILABLE, "the process is being killed");
+    c = sim_alloc(sizeof *c);
+    *c = (struct machine_call){ .machine = m,
+                                .owner = sim_process_current(),
+                                .watch = w,
+                                .peer = find_peer(m, socket),
+                                .serial = ++m->calls_made,
+                                .is_cut = true,
+                                .effect_ns = NEVER,
+                                .end_ns = NEVER,
+                                .limit_ns = NEVER };
+    c->message = BUF_INIT(1);
+    c->served.answer = BUF_INIT(1);
+    if (!c->peer)
+        c->end_ns = m->sim->now_ns + rng_below(&m->rng, NS_PER_MS);
+    else if (rng_below(&m->rng, 100) < 10 && sim_has_fault(m->sim, &m->rng, FAULT_HOST, 100))
+        c->end_ns = m->sim->now_ns + rng_below(&m->rng, 200 * NS_PER_S);
+    TAILQ_INSERT_TAIL(&m->calls, c, link);
+    w->client = client;
+    return 0;
+}
+
+void machine_rpc_unwatch(struct sys *k, struct rpc_watch *w)
+{
+    struct machine_call *c;
+
+    TAILQ_FOREACH(c, &machine_of(k)->calls, link)
+        if (c->watch == w)
+            break;
+    w->client = NULL;
     if (c)
         call_abandon(c);
 }

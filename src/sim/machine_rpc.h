@@ -48,6 +48,10 @@ bool machine_expects_call(const struct machine *m, const char *method, const cha
 int machine_rpc_start(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                       struct rpc_call *c, struct error *err);
 void machine_rpc_cancel(struct sys *k, struct rpc_call *c);
+/* Ends with the peer, and at a loss of the connection. */
+int machine_rpc_watch(struct sys *k, struct rpc_client *client, const char *socket, struct rpc_watch *w,
+                      struct error *err);
+void machine_rpc_unwatch(struct sys *k, struct rpc_watch *w);
 int machine_rpc_wait(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
                      const atomic_int *stop, struct buf *ret, unsigned *ret_code, struct error *err);
 

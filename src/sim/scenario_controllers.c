@@ -17,6 +17,7 @@
 #include "sim/sim_world.h"
 
 #define UNRELATED_FILE "/mnt/other/file"
+#define FOREIGN_DIR "volume"
 
 static const struct daemon_program plane_program = { "plane", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, false };
 static const struct daemon_program serve_program = { "serve", DAEMON_CONTROLLERS | DAEMON_SCHEDULER, true };
@@ -68,18 +69,16 @@ static unsigned find_disk_number(const struct volume *v)
     return (unsigned)(v->source.local->path[sizeof dir - 1] - '0');
 }
 
+/* For a volume of the export, the directory on the file server, whether or not the export is mounted. */
 struct file_node *controllers_scenario_storage(struct controllers_scenario *scenario, const struct volume *v)
 {
     unsigned disk = find_disk_number(v);
-    struct machine_place place;
-    char path[PATH_MAX];
 
     if (disk < DISKS_COUNT)
         return scenario->disks[disk].tree->root;
     if (v->source.kind != SOURCE_NFS)
         return NULL;
-    (void)snprintf(path, sizeof path, EXPORT_DIR "%s", v->source.nfs->path + strlen(EXPORT_SERVER_PATH));
-    return machine_find(scenario->machine, AT_FDCWD, path, 0, &place, NULL) == 0 ? place.node : NULL;
+    return tree_find(scenario->export.tree->root, v->source.nfs->path + strlen(EXPORT_SERVER_PATH "/"));
 }
 
 const struct volume *controllers_scenario_bound_volume(const struct controllers_scenario *scenario,
@@ -317,8 +316,18 @@ static bool check_storage(void *ctx, const struct object *o)
  * created. So it need not be repeated while the store and the files are unchanged. */
 static void check_machine(struct controllers_scenario *scenario)
 {
+    struct file_node *below = tree_make(scenario->machine->trees.items[0]->root, EXPORT_DIR, S_IFDIR);
+    const struct tree_entry *e;
     struct machine_place place;
 
+    if (!tree_is_empty(below))
+        sim_fail(scenario->sim, "provisioner: %s is created where the export is not mounted",
+                 TAILQ_FIRST(&below->entries)->name);
+    TAILQ_FOREACH(e, &scenario->foreign_export.tree->root->entries, link)
+        if (strcmp(e->name, NFS_SUBDIR_MARKER) != 0 && strcmp(e->name, FOREIGN_DIR) != 0)
+            sim_fail(scenario->sim, "provisioner: %s is created in another export", e->name);
+    if (!tree_find(scenario->foreign_export.tree->root, FOREIGN_DIR))
+        sim_fail(scenario->sim, "provisioner: a directory of another export is deleted");
     (void)objects_each(scenario->sim, KIND_CLAIM, check_storage, scenario);
     if (machine_find(scenario->machine, AT_FDCWD, UNRELATED_FILE, 0, &place, NULL) != 0)
         sim_fail(scenario->sim, "a file outside of all volumes is deleted");
@@ -350,6 +359,23 @@ static void on_reboot(void *ctx)
 
     for (unsigned i = 0; i < DISKS_COUNT; i++)
         controllers_workload_mount_disk(scenario, i);
+    if (!rng_chance(&scenario->sim->work, 50))
+        controllers_workload_mount_export(scenario); /* else the workload mounts it later */
+}
+
+static void begin_exports(struct controllers_scenario *scenario)
+{
+    scenario->export = (struct sim_disk){ .name = "export", .bytes = (uint64_t)4 << 30 };
+    scenario->export.tree = tree_new("nfs4", "/dev/export", 200);
+    scenario->foreign_export = (struct sim_disk){ .name = "foreign", .bytes = (uint64_t)4 << 30 };
+    scenario->foreign_export.tree = tree_new("nfs4", "/dev/foreign", 201);
+    (void)tree_make(scenario->foreign_export.tree->root, FOREIGN_DIR, S_IFDIR | 0755);
+    tree_write(tree_make(scenario->foreign_export.tree->root, NFS_SUBDIR_MARKER, S_IFREG | 0644),
+               "{\"format\":1,\"kind\":\"export\",\"about\":\"others:/exported\","
+               "\"id\":\"00000000-0000-4000-8000-000000000000\"}");
+    machine_attach_disk(scenario->machine, &scenario->export);
+    machine_attach_disk(scenario->machine, &scenario->foreign_export);
+    controllers_workload_mount_export(scenario);
 }
 
 static void begin_machine(struct controllers_scenario *scenario)
@@ -373,6 +399,7 @@ static void begin_machine(struct controllers_scenario *scenario)
         (void)tree_make(root, path, S_IFREG | 0644);
         controllers_workload_mount_disk(scenario, i);
     }
+    begin_exports(scenario);
     scenario->machine->on_reboot = on_reboot;
     scenario->machine->ctx = scenario;
 }
@@ -392,7 +419,8 @@ static void begin_planes(struct controllers_scenario *scenario)
     scenario->daemon.program = scenario->has_local ? &serve_program : &plane_program;
     scenario->daemon.host = "n0";
     s->provisioners.nfs[0] =
-        (struct nfs_settings){ NFS_PROVISIONER, { "files", EXPORT_SERVER_PATH, EXPORT_DIR } };
+        (struct nfs_settings){ NFS_PROVISIONER,
+                               { .server = "files", .path = EXPORT_SERVER_PATH, .mount_dir = EXPORT_DIR } };
     s->provisioners.nfs_count = 1;
     if (scenario->has_local) {
         s->data = "/var/lib/berth";
@@ -439,6 +467,8 @@ static void controllers_scenario_end(void *ctx)
     store_unwatch(scenario->sim->server.store, &scenario->watcher);
     for (unsigned i = 0; i < DISKS_COUNT; i++)
         scenario->disks[i].tree = tree_free(scenario->disks[i].tree);
+    scenario->export.tree = tree_free(scenario->export.tree);
+    scenario->foreign_export.tree = tree_free(scenario->foreign_export.tree);
     vec_done(&scenario->records);
     vec_done(&scenario->node_events);
     free(scenario);

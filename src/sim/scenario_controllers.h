@@ -21,11 +21,11 @@
 #define DISKS_DIR "/mnt/disks"
 /* Of claims that the workload creates with the name of an ephemeral claim. */
 #define LABEL_FOREIGN "foreign"
-#define UID_BYTES 64
+#define RECORD_UID_BYTES 64
 
 /* What the checks need to know about an object, also after its deletion. */
 struct controllers_record {
-    char uid[UID_BYTES];
+    char uid[RECORD_UID_BYTES];
     int64_t scheduled_at; /* of a pod: the revision; 0: not scheduled yet */
     int64_t deleted_at;   /* of a claim: the revision of its deletion; 0: not deleted */
     uint64_t bytes;       /* of a FlexVolume: the size of its file system */
@@ -55,6 +55,8 @@ struct controllers_scenario {
     bool has_local;
     struct sim_daemon_options daemon;
     struct sim_disk disks[DISKS_COUNT];
+    struct sim_disk export;         /* of the file server */
+    struct sim_disk foreign_export; /* another export, which the workload mounts in its place */
     struct controllers_node nodes[NODES_COUNT];
     struct store_watcher watcher;
     VEC(struct controllers_record) records;
@@ -89,6 +91,8 @@ void controllers_workload_run_nodes(struct controllers_scenario *scenario);
 void controllers_workload_expand_volumes(struct controllers_scenario *scenario);
 void controllers_workload_make_node(struct controllers_scenario *scenario, const char *name);
 void controllers_workload_mount_disk(struct controllers_scenario *scenario, unsigned disk);
+/* Mounts the export at its place, and nothing else. */
+void controllers_workload_mount_export(struct controllers_scenario *scenario);
 
 /* --- controllers_settled.c --- */
 

@@ -24,14 +24,14 @@
 #define BLOCK_DISK 1  /* the one that may be a raw block volume */
 #define AGENT_ROOT "/var/lib/berth"
 #define HOOK_PATH "/usr/bin/hook"
-#define UID_BYTES 64
+#define POD_UID_BYTES 64
 static const char inline_csi[] = "{'name':'v','csi':{'driver':'" CSI_DRIVER "'}}";
 #define NOTIFY_NS (100 * NS_PER_MS)
 
 /* A pod on a machine, as the hook has started it. */
 struct scenario_pod {
     TAILQ_ENTRY(scenario_pod) link;
-    char uid[UID_BYTES];
+    char uid[POD_UID_BYTES];
     bool is_running;
     unsigned setups, teardowns;
 };

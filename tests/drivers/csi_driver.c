@@ -1,4 +1,5 @@
-/* A CSI driver for tests, with its registrar: a node service that really mounts, whose state is a directory.
+/* A CSI driver for tests, with its registrar: a node service that really mounts and a controller service,
+ * whose state is a directory.
  *
  *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
  *
@@ -12,8 +13,13 @@
  *   published        lines "ID PATH"
  *   running          lines "ID PID", of calls under way
  *   log              lines "BEGIN_NS END_NS METHOD ID CODE", in the order of their ends
+ *   created          lines "ID BYTES", of volumes that CreateVolume has made; an id is a name
+ *   controller-published  lines "ID NODE"
+ *   modified         lines "ID KEY=VALUE…"
+ *   disks/ID         of a driver with `loop`: the image of a volume; device-ID: its loop device
  *   violations       what a careful caller never does: two calls for one volume at a time, a publish of what
- *                    is not staged, an unstage of what is published
+ *                    is not staged, an unstage of what is published; a volume that is created again with
+ *                    another request, deleted in use, or used on a node to which it is not published
  *   request-METHOD   what the last call asked, a field a line, maps sorted as they came
  *   notified         lines "true" or "false TEXT", of the registration
  *
@@ -23,431 +29,51 @@
  *   capabilities     numbers; else 1 2 3 (stage, statistics, expansion)
  *   versions         words; else 1.0.0
  *   type             of the plugin; else CSIPlugin
- *   node-info        "NODE-ID MAX KEY=VALUE…"; else "node-1 0"
+ *   node-info        "NODE-ID MAX KEY=VALUE…"; else "node-1 0". Created volumes have this topology
  *   fail-METHOD      "CODE WORDS": the call answers with it
  *   hold-METHOD      the call waits until it is gone
+ *   delay-METHOD     milliseconds before the call is served
+ *   lose-METHOD      the call is served, and the connection ends instead of the answer
+ *   crash-METHOD     the same, and the driver ends; once
+ *   garbage-METHOD   the call is served, and the answer is no message
  *   no-usage         statistics are empty
+ *   plugin-capabilities      numbers; else none: there is no controller service
+ *   controller-capabilities  numbers; else 1 2 3 4 8 9 10 12 13 14
+ *   not-ready        Probe says so
+ *   capacity         bytes of all created volumes; volume-max: of one
+ *   create-bytes     what CreateVolume says that a volume has
+ *   static-volumes   volumes that were not created can be published
+ *   offline          volumes that are published to a node cannot be expanded
+ *   node-expansion   the node must expand volumes, too
+ *   page             entries of a page of ListVolumes
+ *   abnormal         lines "ID WORDS": volumes whose condition is bad
+ *   loop             volumes are loop files, not directories
  *
  * Files are changed under an exclusive lock on `lock`, which is not held while a call waits. */
+#include "csi_driver.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <nghttp2/nghttp2.h>
 #include <poll.h>
-#include <rpc/proto/csi.pb-c.h>
 #include <rpc/proto/registration.pb-c.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 
-#define LINE_BYTES 8192
 #define HOLD_LOOK_MS 10
-#define MESSAGE_BYTES_MAX ((size_t)16 << 20)
 #define PREFIX_BYTES 5
 
-static const char *dir;
-static int lock_fd = -1;
-
-static void die(const char *what)
-{
-    (void)fprintf(stderr, "csi_driver: %s: %s\n", what, strerror(errno));
-    exit(1);
-}
-
-static const char *in_state(const char *name)
-{
-    static char paths[4][LINE_BYTES];
-    static unsigned next;
-    char *path = paths[next++ % ARRAY_LEN(paths)];
-
-    (void)snprintf(path, sizeof paths[0], "%s/%s", dir, name);
-    return path;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static void lock(void)
-{
-    if (lock_fd < 0)
-        lock_fd = open(in_state("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (lock_fd < 0 || flock(lock_fd, LOCK_EX) < 0)
-        die("lock");
-}
-
-static void unlock(void)
-{
-    (void)flock(lock_fd, LOCK_UN);
-}
-
-/* --- Files --- */
-
-static void append(const char *file, const char *line)
-{
-    FILE *f = fopen(in_state(file), "ae");
-
-    if (!f || fprintf(f, "%s\n", line) < 0 || fclose(f) != 0)
-        die(file);
-}
-
-static void add(const char *file, const char *key, const char *value)
-{
-    char line[LINE_BYTES];
-
-    (void)snprintf(line, sizeof line, "%s %s", key, value);
-    append(file, line);
-}
-
-/* Has a line with that key, and if it is not NULL that value. */
-static bool has(const char *file, const char *key, const char *value)
-{
-    FILE *f = fopen(in_state(file), "re");
-    size_t len = strlen(key);
-    char line[LINE_BYTES];
-    bool found = false;
-
-    while (f && !found && fgets(line, sizeof line, f)) {
-        line[strcspn(line, "\n")] = '\0';
-        found = strncmp(line, key, len) == 0 && line[len] == ' ' &&
-                (!value || strcmp(line + len + 1, value) == 0);
-    }
-    if (f)
-        (void)fclose(f);
-    return found;
-}
-
-static void drop(const char *file, const char *key, const char *value)
-{
-    FILE *from = fopen(in_state(file), "re"), *to = fopen(in_state("new"), "we");
-    char line[LINE_BYTES], goes[LINE_BYTES];
-
-    (void)snprintf(goes, sizeof goes, "%s %s\n", key, value);
-    while (from && to && fgets(line, sizeof line, from))
-        if (strcmp(line, goes) != 0)
-            (void)fputs(line, to);
-    if (from)
-        (void)fclose(from);
-    if (!to || fclose(to) != 0 || rename(in_state("new"), in_state(file)) < 0)
-        die(file);
-}
-
-/* The first line of the file; fallback when it is not there. */
-static const char *setting(const char *file, const char *fallback, char ret[LINE_BYTES])
-{
-    FILE *f = fopen(in_state(file), "re");
-
-    (void)snprintf(ret, LINE_BYTES, "%s", f ? "" : fallback);
-    if (f && fgets(ret, LINE_BYTES, f))
-        ret[strcspn(ret, "\n")] = '\0';
-    if (f)
-        (void)fclose(f);
-    return ret;
-}
-
-static void violation(const char *what, const char *volume)
-{
-    add("violations", volume, what);
-}
-
-/* --- Calls --- */
-
-struct call {
-    const char *method; /* "NodeStageVolume" */
-    struct str request;
-    struct buf answer; /* a message */
-    unsigned code;
-    char words[LINE_BYTES];
-    char volume[512];
-    struct buf shown; /* the request, a field a line */
-    uint64_t begin_ns;
-};
-
-static void fail(struct call *c, unsigned code, const char *words)
-{
-    c->code = code;
-    (void)snprintf(c->words, sizeof c->words, "%s", words);
-}
-
-static void answer(struct call *c, const ProtobufCMessage *m)
-{
-    char *data = buf_grow(&c->answer, protobuf_c_message_get_packed_size(m));
-
-    if (data)
-        (void)protobuf_c_message_pack(m, (uint8_t *)data);
-}
-
-static void *unpack(struct call *c, const ProtobufCMessageDescriptor *type)
-{
-    void *m = protobuf_c_message_unpack(type, NULL, c->request.len, (const uint8_t *)c->request.s);
-
-    if (!m)
-        die("a request that cannot be read");
-    return m;
-}
-
-static void show(struct call *c, const char *key, const char *value)
-{
-    buf_addf(&c->shown, "%s=%s\n", key, value);
-}
-
-static void show_pairs(struct call *c, const char *what, Csi__V1__Pair **pairs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&c->shown, "%s.%s=%s\n", what, pairs[i]->key, pairs[i]->value);
-}
-
-static void show_secrets(struct call *c, Csi__V1__Secret **secrets, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&c->shown, "secret.%s=%.*s\n", secrets[i]->key, (int)secrets[i]->value.len,
-                 (const char *)secrets[i]->value.data);
-}
-
-static bool show_capability(struct call *c, const Csi__V1__VolumeCapability *v)
-{
-    bool is_block = v && v->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-
-    if (!v)
-        return false;
-    buf_addf(&c->shown, "mode=%d\naccess=%s\n", v->access_mode ? (int)v->access_mode->mode : -1,
-             is_block ? "block" : "mount");
-    if (v->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
-        return is_block;
-    show(c, "fs_type", v->mount->fs_type);
-    show(c, "group", v->mount->volume_mount_group);
-    for (size_t i = 0; i < v->mount->n_mount_flags; i++)
-        show(c, "flag", v->mount->mount_flags[i]);
-    return is_block;
-}
-
-static const char *volume_dir(const struct call *c)
-{
-    char name[600];
-
-    (void)snprintf(name, sizeof name, "volumes/%s", c->volume);
-    (void)mkdir(in_state("volumes"), 0755);
-    (void)mkdir(in_state(name), 0755);
-    return in_state(name);
-}
-
-static bool can(unsigned capability)
-{
-    char text[LINE_BYTES];
-    const char *at = setting("capabilities", "1 2 3", text);
-
-    for (char *end; *at; at = end) {
-        if (strtoul(at, &end, 10) == capability && end > at)
-            return true;
-        end += *end == ' ';
-        if (end == at)
-            return false;
-    }
-    return false;
-}
-
-static bool is_mounted(const char *path)
-{
-    struct statx st;
-
-    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &st) == 0 &&
-           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
-}
-
-static void bind_to(struct call *c, const char *from, const char *to, bool is_read_only)
-{
-    if (mount(from, to, NULL, MS_BIND, NULL) < 0 ||
-        (is_read_only && mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) < 0))
-        fail(c, 13, strerror(errno));
-}
-
-static void do_stage(struct call *c)
-{
-    Csi__V1__NodeStageVolumeRequest *m = unpack(c, &csi__v1__node_stage_volume_request__descriptor);
-    bool is_block = show_capability(c, m->volume_capability);
-
-    show(c, "staging", m->staging_target_path);
-    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
-    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
-    show_secrets(c, m->secrets, m->n_secrets);
-    if (!is_block && !is_mounted(m->staging_target_path))
-        bind_to(c, volume_dir(c), m->staging_target_path, false);
-    if (c->code == 0 && !has("staged", c->volume, m->staging_target_path))
-        add("staged", c->volume, m->staging_target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_unstage(struct call *c)
-{
-    Csi__V1__NodeUnstageVolumeRequest *m = unpack(c, &csi__v1__node_unstage_volume_request__descriptor);
-
-    show(c, "staging", m->staging_target_path);
-    if (has("published", c->volume, NULL))
-        violation("unstaged while published", c->volume);
-    (void)umount2(m->staging_target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
-    drop("staged", c->volume, m->staging_target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void publish(struct call *c, const Csi__V1__NodePublishVolumeRequest *m, bool is_block)
-{
-    char from[LINE_BYTES];
-    int fd;
-
-    (void)snprintf(from, sizeof from, "%s", volume_dir(c));
-    if (can(1) && m->staging_target_path[0] && !has("staged", c->volume, NULL))
-        violation("published without being staged", c->volume);
-    if (has("published", c->volume, m->target_path))
-        return;
-    if (is_block) {
-        fd = open(m->target_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (fd >= 0)
-            (void)close(fd);
-    } else if (mkdir(m->target_path, 0750) < 0 && errno != EEXIST) {
-        fail(c, 13, strerror(errno));
-    }
-    if (c->code == 0)
-        bind_to(c, can(1) && !is_block && m->staging_target_path[0] ? m->staging_target_path : from,
-                m->target_path, m->readonly && !is_block);
-    if (c->code == 0)
-        add("published", c->volume, m->target_path);
-}
-
-static void do_publish(struct call *c)
-{
-    Csi__V1__NodePublishVolumeRequest *m = unpack(c, &csi__v1__node_publish_volume_request__descriptor);
-    bool is_block = show_capability(c, m->volume_capability);
-
-    show(c, "staging", m->staging_target_path);
-    show(c, "target", m->target_path);
-    show(c, "readonly", m->readonly ? "true" : "false");
-    show_pairs(c, "publish_context", m->publish_context, m->n_publish_context);
-    show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
-    show_secrets(c, m->secrets, m->n_secrets);
-    publish(c, m, is_block);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_unpublish(struct call *c)
-{
-    Csi__V1__NodeUnpublishVolumeRequest *m = unpack(c, &csi__v1__node_unpublish_volume_request__descriptor);
-
-    show(c, "target", m->target_path);
-    (void)umount2(m->target_path, UMOUNT_NOFOLLOW); /* nothing there is done */
-    if (rmdir(m->target_path) < 0 && errno == ENOTDIR)
-        (void)unlink(m->target_path);
-    drop("published", c->volume, m->target_path);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_stats(struct call *c)
-{
-    Csi__V1__NodeGetVolumeStatsRequest *m = unpack(c, &csi__v1__node_get_volume_stats_request__descriptor);
-    Csi__V1__NodeGetVolumeStatsResponse all = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
-    Csi__V1__VolumeUsage bytes = CSI__V1__VOLUME_USAGE__INIT, inodes = CSI__V1__VOLUME_USAGE__INIT;
-    Csi__V1__VolumeUsage *usage[] = { &bytes, &inodes };
-
-    show(c, "path", m->volume_path);
-    bytes.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
-    bytes.total = 1000;
-    bytes.used = 300;
-    bytes.available = 700;
-    inodes.unit = CSI__V1__VOLUME_USAGE__UNIT__INODES;
-    inodes.total = 10;
-    inodes.used = 3;
-    inodes.available = 7;
-    all.usage = usage;
-    all.n_usage = access(in_state("no-usage"), F_OK) == 0 ? 0 : ARRAY_LEN(usage);
-    answer(c, &all.base);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_expand(struct call *c)
-{
-    Csi__V1__NodeExpandVolumeRequest *m = unpack(c, &csi__v1__node_expand_volume_request__descriptor);
-    Csi__V1__NodeExpandVolumeResponse out = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
-
-    show(c, "path", m->volume_path);
-    show(c, "staging", m->staging_target_path);
-    (void)show_capability(c, m->volume_capability);
-    buf_addf(&c->shown, "required=%" PRId64 "\n", m->capacity_range ? m->capacity_range->required_bytes : -1);
-    show_secrets(c, m->secrets, m->n_secrets);
-    out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
-    answer(c, &out.base);
-    protobuf_c_message_free_unpacked(&m->base, NULL);
-}
-
-static void do_capabilities(struct call *c)
-{
-    Csi__V1__NodeGetCapabilitiesResponse all = CSI__V1__NODE_GET_CAPABILITIES_RESPONSE__INIT;
-    Csi__V1__NodeServiceCapability items[8];
-    Csi__V1__NodeServiceCapability__RPC rpcs[8];
-    Csi__V1__NodeServiceCapability *list[8];
-
-    for (unsigned i = 1; i < ARRAY_LEN(items); i++) {
-        if (!can(i))
-            continue;
-        csi__v1__node_service_capability__init(&items[i]);
-        csi__v1__node_service_capability__rpc__init(&rpcs[i]);
-        rpcs[i].type = (Csi__V1__NodeServiceCapability__RPC__Type)i;
-        items[i].type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-        items[i].rpc = &rpcs[i];
-        list[all.n_capabilities++] = &items[i];
-    }
-    all.capabilities = list;
-    answer(c, &all.base);
-}
-
-static void do_info(struct call *c)
-{
-    Csi__V1__NodeGetInfoResponse out = CSI__V1__NODE_GET_INFO_RESPONSE__INIT;
-    Csi__V1__Topology topology = CSI__V1__TOPOLOGY__INIT;
-    Csi__V1__Pair pairs[8];
-    Csi__V1__Pair *list[8];
-    char text[LINE_BYTES];
-    char *at = NULL, *word;
-
-    (void)setting("node-info", "node-1 0", text);
-    at = text;
-    for (unsigned i = 0; (word = strsep(&at, " ")); i++) {
-        char *equals = strchr(word, '=');
-        if (i == 0) {
-            out.node_id = word;
-        } else if (i == 1) {
-            out.max_volumes_per_node = strtoll(word, NULL, 10);
-        } else if (equals && topology.n_segments < ARRAY_LEN(pairs)) {
-            Csi__V1__Pair *p = &pairs[topology.n_segments];
-            csi__v1__pair__init(p);
-            *equals = '\0';
-            p->key = word;
-            p->value = equals + 1;
-            list[topology.n_segments++] = p;
-        }
-    }
-    topology.segments = list;
-    if (topology.n_segments)
-        out.accessible_topology = &topology;
-    answer(c, &out.base);
-}
-
 static const char *my_socket;
+static pid_t main_pid;
 
 static void do_plugin_info(struct call *c)
 {
@@ -455,27 +81,27 @@ static void do_plugin_info(struct call *c)
     char name[LINE_BYTES], versions[LINE_BYTES], type[LINE_BYTES];
     char *list[8], *at, *word;
 
-    out.type = (char *)(uintptr_t)setting("type", "CSIPlugin", type);
-    out.name = (char *)(uintptr_t)setting("name", "test.csi", name);
+    out.type = (char *)(uintptr_t)state_setting("type", "CSIPlugin", type);
+    out.name = (char *)(uintptr_t)state_setting("name", "test.csi", name);
     out.endpoint = (char *)(uintptr_t)my_socket;
-    (void)setting("versions", "1.0.0", versions);
+    (void)state_setting("versions", "1.0.0", versions);
     at = versions;
     while ((word = strsep(&at, " ")) && out.n_supported_versions < ARRAY_LEN(list))
         if (*word)
             list[out.n_supported_versions++] = word;
     out.supported_versions = list;
-    answer(c, &out.base);
+    call_answer(c, &out.base);
 }
 
 static void do_notify(struct call *c)
 {
     Pluginregistration__RegistrationStatus *m =
-        unpack(c, &pluginregistration__registration_status__descriptor);
+        call_unpack(c, &pluginregistration__registration_status__descriptor);
 
     if (m->plugin_registered)
-        append("notified", "true");
+        state_append("notified", "true");
     else
-        add("notified", "false", m->error);
+        state_add("notified", "false", m->error);
     protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
@@ -483,65 +109,123 @@ static const struct {
     const char *method;
     void (*fn)(struct call *c);
 } methods[] = {
-    { "NodeStageVolume", do_stage },
-    { "NodeUnstageVolume", do_unstage },
-    { "NodePublishVolume", do_publish },
-    { "NodeUnpublishVolume", do_unpublish },
-    { "NodeGetVolumeStats", do_stats },
-    { "NodeExpandVolume", do_expand },
-    { "NodeGetCapabilities", do_capabilities },
-    { "NodeGetInfo", do_info },
+    { "NodeStageVolume", node_do_stage },
+    { "NodeUnstageVolume", node_do_unstage },
+    { "NodePublishVolume", node_do_publish },
+    { "NodeUnpublishVolume", node_do_unpublish },
+    { "NodeGetVolumeStats", node_do_stats },
+    { "NodeExpandVolume", node_do_expand },
+    { "NodeGetCapabilities", node_do_capabilities },
+    { "NodeGetInfo", node_do_info },
+    { "Probe", identity_do_probe },
+    { "GetPluginInfo", identity_do_info },
+    { "GetPluginCapabilities", identity_do_capabilities },
+    { "ControllerGetCapabilities", controller_do_capabilities },
+    { "CreateVolume", controller_do_create },
+    { "DeleteVolume", controller_do_delete },
+    { "ControllerPublishVolume", controller_do_publish },
+    { "ControllerUnpublishVolume", controller_do_unpublish },
+    { "ControllerExpandVolume", controller_do_expand },
+    { "ControllerModifyVolume", controller_do_modify },
+    { "GetCapacity", controller_do_capacity },
+    { "ListVolumes", controller_do_list },
+    { "ControllerGetVolume", controller_do_get_volume },
+    { "ValidateVolumeCapabilities", controller_do_validate },
     { "GetInfo", do_plugin_info },
     { "NotifyRegistrationStatus", do_notify },
 };
 
-/* Field 1 of every request about a volume is its name, and field 2, whatever it is, begins as a text does. */
+static bool is_of_node(const struct call *c)
+{
+    return strncmp(c->method, "Node", 4) == 0;
+}
+
+/* Field 1 of every request about a volume is its id or its name, and field 2, whatever it is, begins as a
+ * text does. */
 static void peek_volume(struct call *c)
 {
-    Csi__V1__NodeUnstageVolumeRequest *m =
-        (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
-                                          c->request.len, (const uint8_t *)c->request.s);
+    Csi__V1__NodeUnstageVolumeRequest *m;
 
-    if (m && strncmp(c->method, "Node", 4) == 0)
+    if (strcmp(c->method, "GetCapacity") == 0 || strcmp(c->method, "ListVolumes") == 0 ||
+        strcmp(c->method, "NotifyRegistrationStatus") == 0)
+        return;
+    m = (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
+                                          c->request.len, (const uint8_t *)c->request.s);
+    if (m)
         (void)snprintf(c->volume, sizeof c->volume, "%s", m->volume_id);
     if (m)
         csi__v1__node_unstage_volume_request__free_unpacked(m, NULL);
 }
 
-static void begin(struct call *c)
+/* A volume has one call of the node service at a time, and one of each method of the controller's. */
+static const char *running_key(const struct call *c, char ret[LINE_BYTES])
+{
+    (void)snprintf(ret, LINE_BYTES, "%s%s%s", is_of_node(c) ? "" : c->method, is_of_node(c) ? "" : ":",
+                   c->volume);
+    return ret;
+}
+
+static bool has_knob(const struct call *c, const char *knob)
 {
     char name[128];
+
+    (void)snprintf(name, sizeof name, "%s-%s", knob, c->method);
+    return access(state_path(name), F_OK) == 0;
+}
+
+static void begin(struct call *c)
+{
+    char name[128], text[LINE_BYTES], key[LINE_BYTES];
     struct pollfd none = { .fd = -1 };
 
     c->begin_ns = now_ns();
     peek_volume(c);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
-    lock();
-    if (c->volume[0] && has("running", c->volume, NULL))
-        violation("two calls at a time", c->volume);
+    state_lock();
+    if (c->volume[0] && state_has("running", running_key(c, key), NULL))
+        state_violate("two calls at a time", c->volume);
     if (c->volume[0])
-        add("running", c->volume, name);
-    unlock();
-    (void)snprintf(name, sizeof name, "hold-%s", c->method);
-    while (access(in_state(name), F_OK) == 0)
+        state_add("running", running_key(c, key), name);
+    state_unlock();
+    (void)snprintf(name, sizeof name, "delay-%s", c->method);
+    (void)poll(&none, 1, (int)strtol(state_setting(name, "0", text), NULL, 10));
+    while (has_knob(c, "hold"))
         (void)poll(&none, 1, HOLD_LOOK_MS);
 }
 
 static void end(struct call *c)
 {
-    char line[LINE_BYTES], name[128];
+    char line[LINE_BYTES], name[128], key[LINE_BYTES];
     FILE *f;
 
     (void)snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %s %s %u", c->begin_ns, now_ns(), c->method,
                    c->volume[0] ? c->volume : "-", c->code);
-    append("log", line);
+    state_append("log", line);
     (void)snprintf(name, sizeof name, "%d", (int)getpid());
     if (c->volume[0])
-        drop("running", c->volume, name);
+        state_drop("running", running_key(c, key), name);
     (void)snprintf(name, sizeof name, "request-%s", c->method);
-    f = fopen(in_state(name), "we");
+    f = fopen(state_path(name), "we");
     if (!f || fputs(buf_cstr(&c->shown), f) < 0 || fclose(f) != 0)
-        die(name);
+        driver_die(name);
+}
+
+/* After it has been done, the answer may not arrive as it should. */
+static void spoil_answer(struct call *c)
+{
+    char name[128];
+
+    if (has_knob(c, "garbage")) {
+        buf_clear(&c->answer);
+        buf_add_cstr(&c->answer, "\377\377\377");
+    }
+    c->is_lost = has_knob(c, "lose");
+    if (has_knob(c, "crash")) {
+        (void)snprintf(name, sizeof name, "crash-%s", c->method);
+        (void)unlink(state_path(name));
+        (void)kill(main_pid, SIGKILL); /* and this process with it */
+        c->is_lost = true;
+    }
 }
 
 static void serve(struct call *c)
@@ -550,21 +234,24 @@ static void serve(struct call *c)
     size_t i = 0;
 
     begin(c);
-    lock();
-    (void)snprintf(name, sizeof name, "fail-%s", c->method);
+    state_lock();
     while (i < ARRAY_LEN(methods) && strcmp(methods[i].method, c->method) != 0)
         i++;
-    if (access(in_state(name), F_OK) == 0) {
+    if (has_knob(c, "fail")) {
         char *words = NULL;
-        unsigned long code = strtoul(setting(name, "2 ?", text), &words, 10);
-        fail(c, (unsigned)code, words[0] ? words + 1 : "");
+        unsigned long code;
+
+        (void)snprintf(name, sizeof name, "fail-%s", c->method);
+        code = strtoul(state_setting(name, "2 ?", text), &words, 10);
+        call_fail(c, (unsigned)code, words[0] ? words + 1 : "");
     } else if (i == ARRAY_LEN(methods)) {
-        fail(c, 12, "no such method");
+        call_fail(c, 12, "no such method");
     } else {
         methods[i].fn(c);
     }
     end(c);
-    unlock();
+    spoil_answer(c);
+    state_unlock();
 }
 
 /* --- HTTP/2 --- */
@@ -588,6 +275,7 @@ struct stream {
 /* What a child writes first; the words and the answer follow. */
 struct result_head {
     unsigned code;
+    bool is_lost; /* the connection ends instead */
     size_t words_len;
 };
 
@@ -625,7 +313,7 @@ static struct stream *stream_new(int32_t id)
     struct stream *s = stream_of(0);
 
     if (!s)
-        die("too many streams");
+        driver_die("too many streams");
     *s = (struct stream){ .id = id,
                           .results = -1,
                           .body = BUF_INIT(MESSAGE_BYTES_MAX),
@@ -689,6 +377,7 @@ static void serve_call(struct stream *s, int results)
 
     serve(&c);
     head.code = c.code;
+    head.is_lost = c.is_lost;
     head.words_len = strlen(c.words);
     (void)signal(SIGPIPE, SIG_IGN);
     write_all(results, &head, sizeof head);
@@ -701,9 +390,9 @@ static void begin_call(struct stream *s)
     int ends[2];
 
     if (s->body.len < PREFIX_BYTES)
-        die("a request without a message");
+        driver_die("a request without a message");
     if (pipe(ends) < 0)
-        die("pipe");
+        driver_die("pipe");
     if (fork() == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)close(ends[0]);
@@ -728,9 +417,13 @@ static void respond(nghttp2_session *session, struct stream *s)
         return;
     }
     if (rest.len < sizeof head)
-        die("a call ended without a result");
+        driver_die("a call ended without a result");
     memcpy(&head, rest.s, sizeof head);
     rest = (struct str){ rest.s + sizeof head, rest.len - sizeof head };
+    if (head.is_lost) {
+        (void)shutdown(connection, SHUT_RDWR);
+        return;
+    }
     (void)snprintf(s->status, sizeof s->status, "%u", head.code);
     escape((struct str){ rest.s, head.words_len }, &s->words);
     if (head.code != 0) {
@@ -816,14 +509,14 @@ static nghttp2_session *session_new(void)
     nghttp2_session *session;
 
     if (nghttp2_session_callbacks_new(&callbacks) < 0)
-        die("nghttp2");
+        driver_die("nghttp2");
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     if (nghttp2_session_server_new(&session, callbacks, NULL) < 0 ||
         nghttp2_submit_settings(session, NGHTTP2_FLAG_NONE, &limit, 1) < 0)
-        die("nghttp2");
+        driver_die("nghttp2");
     return session;
 }
 
@@ -875,7 +568,7 @@ static void serve_connection(int fd)
 
         count = watched(connection, fds, at);
         if (!is_over && poll(fds, count, -1) < 0 && errno != EINTR)
-            die("poll");
+            driver_die("poll");
         for (nfds_t i = 1; i < count && !is_over; i++)
             if (fds[i].revents)
                 read_result(session, at[i]);
@@ -898,7 +591,7 @@ static int listen_at(const char *path)
     (void)unlink(path);
     if (fd < 0 || a.sun_path[0] == '\0' || bind(fd, (const struct sockaddr *)&a, sizeof a) < 0 ||
         listen(fd, 64) < 0)
-        die(path);
+        driver_die(path);
     return fd;
 }
 
@@ -921,16 +614,18 @@ int main(int argc, char **argv)
 
     if (argc < 3)
         return 2;
-    dir = argv[1];
+    driver_dir = argv[1];
     my_socket = argv[2];
+    main_pid = getpid();
+    (void)unlink(state_path("running")); /* calls of an earlier process ended with it */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGCHLD, SIG_IGN);
     for (int i = 2; i < argc && i < 4; i++)
         fds[i - 2] = (struct pollfd){ .fd = listen_at(argv[i]), .events = POLLIN };
-    append("started", argv[2]);
+    state_append("started", argv[2]);
     for (;;) {
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            die("poll");
+            driver_die("poll");
         for (size_t i = 0; i < ARRAY_LEN(fds); i++)
             if (fds[i].fd >= 0 && fds[i].revents)
                 accept_from(fds[i].fd);

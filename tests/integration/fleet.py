@@ -22,7 +22,7 @@ import threading
 from controllers import Controllers
 from harness import BERTH, Skip
 from objects import ATTACHMENTS, EVENTS, NODES, PODS, claim, pod, volume
-from server import Server, await_that
+from server import Server, await_that, berth_of
 
 SECONDS = 60
 CLOUD = os.path.join(os.path.dirname(os.path.dirname(BERTH)), "tests", "drivers", "cloud")
@@ -197,7 +197,7 @@ class Fleet(Server):
 
     def apply(self, *objects):
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-        self.kubectl("apply", "-f", "-", input=text)
+        berth_of(self, "apply", "-f", "-", input=text)
 
     # --- pods ---
 
@@ -216,7 +216,7 @@ class Fleet(Server):
         return self.agents[found["spec"]["nodeName"]].volume_path(found["metadata"]["uid"], "data")
 
     def delete_pod(self, name, *flags):
-        self.kubectl("delete", "pod", name, "--wait=false", *flags)
+        berth_of(self, "delete", "pod", name, "--wait=false", *flags)
 
     def await_gone(self, name):
         self.wait(lambda: self.pod(name) is None, f"the end of {name}")

@@ -16,7 +16,7 @@ import shutil
 import tempfile
 
 from harness import BERTH, Skip, enter_own_mounts, run
-from server import Server, await_that
+from server import Server, await_that, berth_of
 
 MIB = 1 << 20
 NODE = "n1"
@@ -152,7 +152,7 @@ class Node(Server):
 
     def apply(self, *objects):
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
-        self.kubectl("apply", "-f", "-", input=text)
+        berth_of(self, "apply", "-f", "-", input=text)
 
     def pod(self, name):
         """The pod as it is now; None when there is none."""
@@ -213,7 +213,7 @@ class Node(Server):
     def delete(self, *names):
         """Until the pods are gone from the server."""
         for name in names:
-            self.kubectl("delete", "pod", name, "--wait=false")
+            berth_of(self, "delete", "pod", name, "--wait=false")
         for name in names:
             self.await_gone(name)
 

@@ -6,10 +6,10 @@ import re
 import shutil
 import tempfile
 
-from harness import HERE, berth, run
+from harness import HERE, run
 from kube import bind, claim, event, make, make_namespace, node, path_of, pod, storage_class, stored, volume
 from recorded import Recording
-from server import KUBECTL
+from server import KUBECTL, berth_of
 
 KUBECTL_VERSION = "1.32"
 recording = Recording()
@@ -47,19 +47,6 @@ def without_hints(text):
     """What berth says on standard error, without what it adds to the words that kubectl has for it."""
     text = re.sub(r"^(hint|waiting): .*\n", "", text, flags=re.MULTILINE)
     return re.sub(r": see 'berth why [^']*'$", "", text, flags=re.MULTILINE)
-
-
-def berth_of(server, *arguments, check=True, input=None, env=None, **options):
-    """A finished berth that talks to the server; with check it must have succeeded."""
-    environment = {**os.environ, "HOME": server.kube_home, "KUBECONFIG": server.kubeconfig, **(env or {})}
-    environment.pop("BERTH_DATA", None)
-    environment.update(env or {})
-    if input is not None:
-        options["input"] = input
-    result = berth(*arguments, env=environment, **options)
-    if check:
-        assert result.returncode == 0, f"berth {' '.join(arguments)}:\n{result.stdout}{result.stderr}"
-    return result
 
 
 def berth_fails(server, *arguments, code=1, **options):

@@ -1,6 +1,8 @@
 /* The bodies of what tests/unit/test_node.h declares. */
 #include "tests/unit/test_node.h"
 
+#include "rpc/rpc.h"
+
 /* --- The scripted plugin --- */
 
 struct disk disk = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -289,8 +291,10 @@ static int bench_make(const struct component_deps *o, void **ret, struct error *
     all[n + 1] = NULL;
     ASSERT_OK(pool_new(o->loop, 4, 256, &bench.pool, &err));
     ASSERT_OK(registry_new(all, NULL, &bench.plugins, &err));
+    ASSERT_OK(rpc_client_new(o->loop, &bench.rpc, &err));
     a.part = *o;
     a.pool = bench.pool;
+    a.rpc = bench.rpc;
     a.plugins = bench.plugins;
     a.name = NODE;
     a.root = bench.root;
@@ -308,8 +312,10 @@ static void bench_start_part(void *part)
 static void bench_free_part(void *part)
 {
     (void)agent_free(part);
+    rpc_client_close(bench.rpc); /* workers may wait for a driver */
     bench.plugins = registry_free(bench.plugins);
     bench.pool = pool_free(bench.pool);
+    bench.rpc = rpc_client_free(bench.rpc);
 }
 
 const struct part_type bench_type = { bench_make, bench_start_part, bench_free_part };

@@ -275,6 +275,8 @@ void parts_init(struct parts *w, const struct part_type *type)
 void parts_done(struct parts *w)
 {
     process_kill(w);
+    if (w->beside_done)
+        w->beside_done();
     buf_done(&w->log);
     served_done(&w->served);
 }
@@ -362,9 +364,8 @@ void parts_dump(struct parts *w, struct buf *out)
     }
 }
 
-/* How many requests the part needed. */
-static unsigned run_scenario(const struct part_type *type, void (*scenario)(struct parts *w),
-                             enum trouble trouble, unsigned at, struct buf *out)
+unsigned parts_run(const struct part_type *type, void (*scenario)(struct parts *w), enum trouble trouble,
+                   unsigned at, struct buf *out)
 {
     struct parts w;
     unsigned count;
@@ -375,6 +376,8 @@ static unsigned run_scenario(const struct part_type *type, void (*scenario)(stru
     scenario(&w);
     count = w.count;
     parts_dump(&w, out);
+    if (w.beside_dump)
+        w.beside_dump(out);
     parts_done(&w);
     return count;
 }
@@ -382,14 +385,14 @@ static unsigned run_scenario(const struct part_type *type, void (*scenario)(stru
 void assert_ends_the_same(const struct part_type *type, void (*scenario)(struct parts *w))
 {
     _cleanup_(buf_done_p) struct buf good = BUF_INIT((size_t)16 << 20);
-    unsigned count = run_scenario(type, scenario, TROUBLE_NONE, 0, &good);
+    unsigned count = parts_run(type, scenario, TROUBLE_NONE, 0, &good);
 
     assert_true(count > 0);
     for (unsigned trouble = TROUBLE_NONE + 1; trouble < TROUBLE_COUNT; trouble++)
         for (unsigned at = 1; at <= count; at++) {
             _cleanup_(buf_done_p) struct buf bad = BUF_INIT((size_t)16 << 20);
 
-            (void)run_scenario(type, scenario, (enum trouble)trouble, at, &bad);
+            (void)parts_run(type, scenario, (enum trouble)trouble, at, &bad);
             if (strcmp(buf_cstr(&good), buf_cstr(&bad)) != 0)
                 fail_msg("trouble %u at request %u of %u:\n%s\nexpected\n%s", trouble, at, count,
                          buf_cstr(&bad), buf_cstr(&good));

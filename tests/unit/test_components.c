@@ -38,6 +38,8 @@ TEST(the_components_of_a_part_share_a_lease)
     ASSERT_STR("berth-controllers", daemon_lease(DAEMON_CONTROLLERS));
     ASSERT_STR("berth-scheduler", daemon_lease(DAEMON_SCHEDULER));
     assert_null(daemon_lease(DAEMON_NODE));
+    assert_null(daemon_lease(DAEMON_CSI)); /* one for each function of each driver */
+    ASSERT_STR("berth-controllers", daemon_lease(daemon_controllers.parts));
 }
 
 TEST(programs_select_parts)
@@ -49,8 +51,7 @@ TEST(programs_select_parts)
         const struct daemon_program *p = daemon_parts[i];
 
         assert_ptr_equal(p, programs[i + 1]);
-        assert_int_equal(p->parts & (p->parts - 1), 0); /* one part */
-        assert_int_equal(p->parts & all, 0);            /* of its own */
+        assert_int_equal(p->parts & all, 0); /* of its own */
         assert_false(p->has_server);
         all |= p->parts;
     }
@@ -159,9 +160,9 @@ TEST(parts_that_are_left_out)
         const char *without;
         unsigned parts;
     } rows[] = {
-        { "", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE },
-        { "node", DAEMON_CONTROLLERS | DAEMON_SCHEDULER },
-        { " scheduler , node", DAEMON_CONTROLLERS },
+        { "", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_NODE | DAEMON_CSI },
+        { "node", DAEMON_CONTROLLERS | DAEMON_SCHEDULER | DAEMON_CSI },
+        { " scheduler , node", DAEMON_CONTROLLERS | DAEMON_CSI },
         { "controllers,scheduler,node", 0 },
     };
 
@@ -199,6 +200,16 @@ TEST(what_is_refused)
         { &daemon_controllers,
           { .provisioners.has_local = true, .config = "c" },
           "settings in 'c': provisioners.local: works in 'berth serve' only" },
+        { &daemon_controllers,
+          { .csi_endpoints = { { "unix://csi.sock" }, 1 } },
+          "--csi-endpoint 'unix://csi.sock': not the URL of a socket" },
+        { &daemon_controllers, { .csi_endpoints = { { "/a," }, 1 } }, "--csi-endpoint ''" },
+        { &daemon_controllers,
+          { .csi_endpoints = { { "/a" }, 1 }, .csi.is_off = true },
+          "--csi-endpoint contradicts the setting csi.controllers: off" },
+        { &daemon_controllers,
+          { .csi_endpoints = { { "/1,/2,/3,/4,/5,/6,/7,/8", "/9,/10,/11,/12,/13,/14,/15,/16,/17" }, 2 } },
+          "--csi-endpoint: more than 16 sockets" },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -208,7 +219,41 @@ TEST(what_is_refused)
         assert_int_equal(check(rows[i].program, &s, &err), -ERR_INVALID);
         if (!strstr(err.msg, rows[i].words))
             fail_msg("'%s' lacks '%s'", err.msg, rows[i].words);
+        daemon_settings_done(&s);
     }
+}
+
+/* Beside a driver: the CSI controllers and nothing else. */
+TEST(sockets_of_csi_drivers)
+{
+    struct daemon_settings s = { .csi_endpoints = { { "unix:///csi//csi.sock", "/a, unix:/b" }, 2 },
+                                 .is_elected = true };
+    struct error err;
+    const struct component *row = daemon_components;
+
+    while (strcmp(row->name, "csi") != 0)
+        row++;
+    assert_int_equal(check(&daemon_controllers, &s, &err), 0);
+    assert_int_equal(s.parts, DAEMON_CSI);
+    assert_int_equal(s.rate, 0);
+    assert_false(s.is_elected);
+    assert_int_equal(s.csi.sockets_count, 3);
+    ASSERT_STR("/csi/csi.sock", s.csi.sockets[0]);
+    ASSERT_STR("/a", s.csi.sockets[1]);
+    ASSERT_STR("/b", s.csi.sockets[2]);
+    assert_true(row->is_wanted(&s));
+    daemon_settings_done(&s);
+    s = (struct daemon_settings){ .csi_endpoints = { { "/a" }, 1 }, .qps = "5" };
+    assert_int_equal(check(&daemon_controllers, &s, &err), 0);
+    assert_int_equal(s.rate, 5);
+    daemon_settings_done(&s);
+    s = (struct daemon_settings){ 0 };
+    assert_int_equal(check(&daemon_controllers, &s, &err), 0);
+    assert_false(row->is_wanted(&s)); /* no driver can appear */
+    assert_int_equal(check(&daemon_serve, &s, &err), 0);
+    assert_true(row->is_wanted(&s));
+    s.csi.is_off = true;
+    assert_false(row->is_wanted(&s));
 }
 
 TEST(a_node_needs_a_root)

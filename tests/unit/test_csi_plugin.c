@@ -583,6 +583,9 @@ TEST(data_file_that_cannot_be_written_leaves_something)
     sh("mkdir -p '%s'", beside(x->device_path, "vol_data.json/x"));
     ASSERT_ERR(ERR_INCOMPLETE, stage(x));
     sh("rm -r '%s'", beside(x->device_path, "vol_data.json"));
+    sh("rmdir '%s' && : > '%s'", x->device_path, x->device_path);
+    ASSERT_ERR(ERR_INCOMPLETE, stage(x)); /* nor can its directory be made */
+    ASSERT_INT(0, unlink(x->device_path));
     ASSERT_OK(stage(x));
     sh("mkdir -p '%s'", beside(target_of(x), "vol_data.json/x"));
     ASSERT_ERR(ERR_INCOMPLETE, publish(x));

@@ -15,6 +15,7 @@ static struct world {
     char complaints[8192];
     char changes[1024]; /* "+DRIVER " and "-DRIVER " */
     struct test_driver a, b;
+    struct csi_configured_driver configured; /* socket NULL: none */
 } * world;
 
 static void on_complaint(void *ctx, const char *message)
@@ -40,6 +41,8 @@ static int make(const struct component_deps *o, void **ret, struct error *e)
         .rpc = world->rpc,
         .client = o->client,
         .drivers = world->drivers,
+        .configured = &world->configured,
+        .configured_count = world->configured.socket != NULL,
         .root = world->d.path,
         .node_name = "n1",
         .seed = 3,
@@ -581,6 +584,75 @@ TEST(registration_ends_in_the_middle)
         parts_pass_ns(&w.parts, NS_PER_S);
         world_done(&w);
     }
+}
+
+/* --- Drivers without a registrar --- */
+
+static void configure_driver(struct world *w, const char *name)
+{
+    static char socket[TEST_PATH_BYTES + 64];
+
+    (void)snprintf(socket, sizeof socket, "%s/a/csi.sock", w->d.path);
+    process_kill(&w->parts);
+    w->configured = (struct csi_configured_driver){ name, socket };
+    process_start(&w->parts);
+    parts_rest(&w->parts);
+}
+
+static size_t calls_of(const struct test_driver *d, const char *method)
+{
+    size_t count = 0;
+
+    for (const char *at = driver_text(d, "log"); (at = strstr(at, method)); at++)
+        count++;
+    return count;
+}
+
+TEST(configured_driver_needs_no_registrar)
+{
+    struct world w;
+    struct csi_endpoint endpoint;
+
+    world_init(&w);
+    make_node(&w, "");
+    configure_driver(&w, "test.csi");
+    parts_pass_ns(&w.parts, 20 * NS_PER_S); /* it is not there yet */
+    ASSERT_STR("", w.changes);
+    driver_init(&w.a, w.d.path, "a", "");
+    PASS_UNTIL(&w, w.changes[0]);
+    ASSERT_STR("+test.csi ", w.changes);
+    ASSERT_STR("GetPluginInfo:0 NodeGetInfo:0", driver_calls(&w.a));
+    ASSERT_OK(csi_drivers_find(w.drivers, "test.csi", &endpoint, &err));
+    ASSERT_STR(w.a.socket, endpoint.socket);
+    ASSERT_STR("{\"test.csi\":\"node-1\"}", node_ids(&w));
+    /* It ends and stays registered; back again, it is asked again. */
+    driver_stop(&w.a);
+    parts_pass_ns(&w.parts, 60 * NS_PER_S);
+    ASSERT_OK(csi_drivers_find(w.drivers, "test.csi", &endpoint, &err));
+    driver_set(&w.a, "node-info", "node-1 7");
+    driver_start(&w.a);
+    PASS_UNTIL(&w, strstr(asked(&w, CSI_NODES "/n1", DRIVERS), "\"count\":7"));
+    ASSERT_STR("+test.csi ", w.changes);
+    assert_int_equal(calls_of(&w.a, "GetPluginInfo"), 1);
+    assert_int_equal(calls_of(&w.a, "NodeGetInfo"), 2);
+    world_done(&w);
+}
+
+TEST(configured_driver_must_have_its_name)
+{
+    struct world w;
+    struct csi_endpoint endpoint;
+
+    world_init(&w);
+    make_node(&w, "");
+    driver_init(&w.a, w.d.path, "a", "");
+    configure_driver(&w, "other.csi");
+    PASS_UNTIL(&w, strstr(w.complaints, "the driver reports the name \"test.csi\", expected \"other.csi\""));
+    assert_true(csi_drivers_find(w.drivers, "test.csi", &endpoint, &err) < 0);
+    driver_set(&w.a, "name", "other.csi");
+    PASS_UNTIL(&w, w.changes[0]);
+    ASSERT_STR("+other.csi ", w.changes);
+    world_done(&w);
 }
 
 TEST_MAIN()

@@ -209,11 +209,11 @@ TEST(expand_patch_needs_preconditions)
     struct timestamp now = timestamp_of_ns(0);
 
     ASSERT_ERR(ERR_INVALID, expand_write_begun(claim_of(c), "a", &size, now, &out, &err));
-    ASSERT_ERR(ERR_INVALID, expand_write_node_pending(claim_of(c), now, &out, &err));
+    ASSERT_ERR(ERR_INVALID, resize_write_node_pending(claim_of(c), now, &out, &err));
     ASSERT_ERR(ERR_INVALID, resize_write_done(claim_of(c), &size, &out, &err));
     ASSERT_ERR(ERR_INVALID, expand_write_resizer(claim_of(c), "a", &out, &err));
-    ASSERT_ERR(ERR_INVALID, expand_write_size(volume_of(v), &size, NULL, &out, &err));
-    ASSERT_ERR(ERR_INVALID, expand_write_forgotten(volume_of(v), &out, &err));
+    ASSERT_ERR(ERR_INVALID, resize_write_capacity(volume_of(v), &size, NULL, &out, &err));
+    ASSERT_ERR(ERR_INVALID, resize_write_forgotten(volume_of(v), &out, &err));
 }
 
 TEST_MAIN()

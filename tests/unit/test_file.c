@@ -111,6 +111,31 @@ TEST(replace_works_in_a_directory_by_descriptor)
     ASSERT_STR("cannot replace 'f': cannot create a temporary file: Bad file descriptor", err.msg);
 }
 
+TEST(create_excludes_others)
+{
+    _cleanup_(test_dir_done) struct test_dir d = test_dir_new();
+    _cleanup_(fd_closep) int fd = open(d.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(0);
+    struct error err = { 0 };
+    struct stat st;
+
+    ASSERT_OK(io_create_file_at(fd, "f", "first", 5, 0640, &err));
+    ASSERT_ERR(ERR_EXISTS, io_create_file_at(fd, "f", "second", 6, 0600, &err));
+    ASSERT_STR("cannot create 'f': cannot give the new file its name: File exists", err.msg);
+    ASSERT_OK(io_read_file(in_dir(&d, "f"), 10, &text, &err));
+    ASSERT_STR("first", buf_cstr(&text));
+    assert_int_equal(stat(in_dir(&d, "f"), &st), 0);
+    ASSERT_INT(0640, st.st_mode & 07777);
+    ASSERT_INT(1, st.st_nlink);
+    assert_int_equal(symlink("/nowhere", in_dir(&d, "link")), 0);
+    assert_int_equal(mkdir(in_dir(&d, "sub"), 0700), 0);
+    ASSERT_ERR(ERR_EXISTS, io_create_file_at(fd, "link", "x", 1, 0600, &err));
+    ASSERT_ERR(ERR_EXISTS, io_create_file_at(fd, "sub", "x", 1, 0600, &err));
+    ASSERT_ERR(ERR_INVALID, io_create_file_at(fd, "sub/f", "x", 1, 0600, &err));
+    ASSERT_ERR(ERR_IO, io_create_file_at(-1, "f", "x", 1, 0600, &err));
+    assert_int_equal(count_entries(d.path), 3); /* no temporary file is left */
+}
+
 TEST(replace_refuses_what_is_no_file_name)
 {
     static const char *const paths[] = { "", "/", ".", "..", "x/", "x/.", "x/.." };

@@ -44,6 +44,8 @@ struct runner {
     struct client *client;
     struct metrics *metrics;
     struct leader *leader;
+    unsigned standbys;
+    char standby[64];
     bool is_still; /* SIGSTOP */
     unsigned started;
     unsigned stopped;
@@ -307,6 +309,102 @@ static double status_of(const struct runner *p)
         ASSERT_SENT(&(r)->w, 200, "GET", LEASE, NULL); \
         ASSERT_GOT(&(r)->w, expected, "spec/" field);  \
     } while (0)
+
+/* --- Long leases of a process that rests, and their holders --- */
+
+static void on_standby(void *ctx, const char *holder)
+{
+    struct runner *p = ctx;
+
+    p->standbys++;
+    (void)snprintf(p->standby, sizeof p->standby, "%s", holder);
+}
+
+static void runner_elect_long(struct runner *p, const char *identity)
+{
+    struct leader_options o = { .loop = p->loop,
+                                .clock = &p->clock.clock,
+                                .client = p->client,
+                                .seed = 7,
+                                .ns = "kube-system",
+                                .name = "berth-controllers",
+                                .identity = identity,
+                                .lease_ns = 180 * NS_PER_S,
+                                .renew_ns = 120 * NS_PER_S,
+                                .retry_ns = 60 * NS_PER_S,
+                                .wait_ns = 5 * NS_PER_S,
+                                .on_started = on_started,
+                                .on_stopped = on_stopped,
+                                .on_standby = on_standby,
+                                .ctx = p };
+
+    p->leader = leader_free(p->leader);
+    client_set_gate(p->client, NULL, NULL);
+    ASSERT_OK(leader_new(&o, &p->leader, &err));
+}
+
+/* One write a minute; whoever waits for the lease of another looks every few seconds. */
+TEST(long_lease_is_renewed_rarely_and_taken_over_soon)
+{
+    _cleanup_(race_done) struct race r;
+    struct runner *a, *b;
+    uint64_t next;
+
+    race_init(&r);
+    a = runner_init(&r, 0, 500, 0);
+    race_start(&r, a);
+    b = runner_init(&r, 1, 10, 0);
+    runner_elect_long(b, "b_2");
+    race_start(&r, b);
+    race_pass(&r, 60 * NS_PER_S);
+    ASSERT_INT(1, b->standbys); /* told once, not at every look */
+    ASSERT_STR("a_1", b->standby);
+    runner_kill(a);
+    assert_true(race_until_leads(&r, b) <= LEADER_LEASE_NS + 11 * NS_PER_S + 2 * STEP_NS);
+    assert_true(loop_next_timer_ns(b->loop, &next));
+    ASSERT_INT(60, (next - b->clock.mono_ns + NS_PER_S / 2) / NS_PER_S);
+    race_pass(&r, 600 * NS_PER_S);
+    ASSERT_INT(1, b->started);
+    ASSERT_INT(0, b->stopped);
+}
+
+/* A process that starts again under its own name has nothing to wait for. */
+TEST(same_identity_takes_its_lease_over_at_once)
+{
+    _cleanup_(race_done) struct race r;
+    struct runner *a;
+
+    race_init(&r);
+    a = runner_init(&r, 0, 500, 0);
+    runner_elect_long(a, "same");
+    race_start(&r, a);
+    ASSERT_INT(1, a->started);
+    runner_elect_long(a, "same");
+    race_start(&r, a);
+    ASSERT_INT(2, a->started);
+    ASSERT_INT(0, a->standbys);
+}
+
+/* The owner of a lost lease stands for election again, in the same process. */
+TEST(lost_lease_can_be_won_again)
+{
+    _cleanup_(race_done) struct race r;
+    struct runner *a;
+
+    race_init(&r);
+    a = runner_init(&r, 0, 500, 0);
+    runner_elect_long(a, "a_1");
+    race_start(&r, a);
+    ASSERT_SENT(&r.w, 200, "MERGE", LEASE, "{'spec':{'holderIdentity':'stock','leaseDurationSeconds':15}}");
+    race_pass(&r, 61 * NS_PER_S);
+    ASSERT_INT(1, a->stopped);
+    assert_true(a->is_lost);
+    runner_elect_long(a, "a_1");
+    race_start(&r, a);
+    ASSERT_INT(1, a->standbys);
+    race_pass(&r, 30 * NS_PER_S);
+    ASSERT_INT(2, a->started);
+}
 
 /* --- Scenarios --- */
 

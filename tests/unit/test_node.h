@@ -71,6 +71,7 @@ struct node_bench {
     struct test_dir *d;
     struct pool *pool;
     struct plugin_registry *plugins;
+    struct rpc_client *rpc;
     struct agent_options o; /* what a test wants to be different */
     char root[TEST_PATH_BYTES * 2];
     bool is_stopped;          /* the agent does not run */

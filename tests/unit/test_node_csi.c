@@ -59,7 +59,7 @@ static void await_driver(void)
 
 static bool is_calling(void)
 {
-    const struct rpc_client *x = bench_agent()->csi->plugin->rpc;
+    const struct rpc_client *x = bench.rpc;
     const struct rpc_session *s;
 
     TAILQ_FOREACH(s, &x->sessions, link)
@@ -739,6 +739,36 @@ TEST(block_volume_that_fails_comes_later)
         PASS_UNTIL(state_of(uid) == MOUNT_DONE);
         delete_pod();
         PASS_UNTIL(!driver_has(&driver, "staged", "vol-c"));
+        csi_close();
+    }
+}
+
+/* A call to publish that timed out may have been carried out: a later one that is refused, or cannot be made,
+ * changes nothing about that. */
+TEST(block_volume_that_may_be_published_is_unpublished)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        char uid[64], device[32], note[PATH_MAX];
+
+        csi_open("'attachRequired':false");
+        loop_device_new(bench.d, "disk", 1 << 20, device);
+        sh("mkdir -p '%s/volumes' && ln -sfn '%s' '%s/volumes/vol-c'", driver.state, device, driver.state);
+        driver_set(&driver, "fail-NodePublishVolume", "4 too slow");
+        put_csi("", RWO, ",'volumeMode':'Block'");
+        put_pod("p", "{'name':'v','persistentVolumeClaim':{'claimName':'c'}}",
+                "'volumeDevices':[{'name':'v','devicePath':'/dev/x'}]", uid);
+        PASS_UNTIL(state_of(uid) == MOUNT_UNCERTAIN);
+        driver_unset(&driver, "log");
+        (void)snprintf(note, sizeof note, "%s/plugins/kubernetes.io/csi/volumeDevices/c/pods/%s", bench.root,
+                       uid);
+        if (i == 0)
+            driver_set(&driver, "fail-NodePublishVolume", "3 never");
+        else
+            sh("rmdir '%s' && : > '%s'", note, note);
+        pass(10);
+        ASSERT_INT(MOUNT_UNCERTAIN, state_of(uid));
+        delete_pod();
+        PASS_UNTIL(driver_has(&driver, "log", "NodeUnpublishVolume vol-c 0"));
         csi_close();
     }
 }

@@ -70,6 +70,9 @@ struct parts {
     bool is_blind_to[KIND_COUNT]; /* what happens to them is not heard of */
     void (*on_end)(struct client_attempt *a, const struct client_answer *answer);
     void (*on_event)(struct client_attempt *a, const struct client_event *ev); /* of every watch */
+    /* What a process needs beside the server, and outlives it: its state, and its end. NULL: nothing. */
+    void (*beside_dump)(struct buf *out);
+    void (*beside_done)(void);
 };
 
 extern struct parts *the_parts; /* an attempt does not know its carrier */
@@ -144,6 +147,10 @@ void assert_metric(const struct parts *w, const char *line);
 /* --- Whatever goes wrong, the end is the same --- */
 
 void parts_dump(struct parts *w, struct buf *out);
+
+/* One run on its own parts; how many requests the part needed. What stands there in the end is in out. */
+unsigned parts_run(const struct part_type *type, void (*scenario)(struct parts *w), enum trouble trouble,
+                   unsigned at, struct buf *out);
 
 void assert_ends_the_same(const struct part_type *type, void (*scenario)(struct parts *w));
 

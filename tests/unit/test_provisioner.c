@@ -9,13 +9,38 @@ static struct fake {
     unsigned made, removed, remove_fails;
     int remove_r;
     char last[512];
+    const char *id; /* of the storage; NULL: it has none */
+    bool is_right;  /* the storage, when it is compared with the volumes */
+    unsigned identified;
+    size_t known;
 } fake;
 
-static int fake_provision(const void *ctx, const struct provision_job *q, const host_stop *stop,
-                          struct buf *source, enum provision_state *state, struct error *e)
+/* As a type that asks for the volumes when its storage is not the one that it found before. */
+static int fake_identify(struct storage_identity *identity, struct error *e)
 {
+    if (!fake.id || strcmp(identity->id, fake.id) == 0)
+        return 0;
+    identity->needs_volumes = true;
+    if (!identity->has_volumes)
+        return error_set(e, ERR_UNAVAILABLE, "not identified yet");
+    fake.identified++;
+    fake.known = identity->volumes_count;
+    if (!fake.is_right)
+        return error_set(e, ERR_UNAVAILABLE, "another storage");
+    (void)snprintf(identity->id, sizeof identity->id, "%s", fake.id);
+    return 0;
+}
+
+static int fake_provision(const void *ctx, const struct provisioner_request *q,
+                          struct storage_identity *identity, const host_stop *stop, struct buf *source,
+                          enum provision_state *state, struct error *e)
+{
+    int r = fake_identify(identity, e);
+
     (void)ctx;
     (void)stop;
+    if (r < 0)
+        return r;
     fake.made++;
     (void)snprintf(fake.last, sizeof fake.last, "%s %s/%s %s %s", q->volume_name, q->claim->obj.ns,
                    q->claim->obj.name, q->class->obj.name, q->node ? q->node->obj.name : "-");
@@ -29,11 +54,16 @@ static int fake_provision(const void *ctx, const struct provision_job *q, const 
 }
 
 static int fake_remove(const void *ctx, const struct volume *v, const struct storage_class *class,
-                       const struct host_guard *guard, const host_stop *stop, struct error *e)
+                       const struct host_guard *guard, struct storage_identity *identity,
+                       const host_stop *stop, struct error *e)
 {
+    int r = fake_identify(identity, e);
+
     (void)ctx;
     (void)guard;
     (void)stop;
+    if (r < 0)
+        return r;
     fake.removed++;
     (void)snprintf(fake.last, sizeof fake.last, "%s %s", v->obj.name, class ? class->obj.name : "-");
     if (fake.remove_fails > 0) {
@@ -43,20 +73,11 @@ static int fake_remove(const void *ctx, const struct volume *v, const struct sto
     return 0;
 }
 
-static const struct provisioner_type fake_type = { fake_provision, fake_remove };
+static const struct blocking_type fake_type = { fake_provision, fake_remove, "test-storage" };
 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {
-    struct provisioner_options p = { .part = *o, .type = &fake_type, .name = "test.io/p" };
-    struct provisioner *x = NULL;
-    int r;
-
-    pool_open(o);
-    p.pool = the_pool;
-    r = provisioner_new(&p, &x, e);
-    if (r == 0)
-        *ret = x;
-    return r;
+    return blocking_open(o, &fake_type, NULL, /* record= */ NULL, ret, e);
 }
 
 static void start(void *part)
@@ -539,6 +560,69 @@ TEST(provisioner_ends_the_same_on_bad_days)
     fake = (struct fake){ 0 };
     assert_ends_the_same(&type, make_one);
     assert_ends_the_same(&type, make_and_drop);
+}
+
+/* --- The identity of the storage --- */
+
+/* It is compared with the volumes once, recorded on each volume, and compared again when it has changed. */
+TEST(storage_is_identified)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w);
+    fake.id = "6a6f5f0a-9b0c-4b55-8d4e-000000000001";
+    fake.is_right = true;
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 1);
+    ASSERT_THERE(&w, fake.id, volume_path(uid), "metadata/annotations/test-storage");
+    ASSERT_INT(1, fake.identified);
+    ASSERT_INT(0, fake.known);
+    put_claim(&w, "y", "", "", uid);
+    pass(&w, 1);
+    ASSERT_INT(1, fake.identified);
+    ASSERT_INT(2, fake.made);
+    fake.id = "6a6f5f0a-9b0c-4b55-8d4e-000000000002";
+    put_claim(&w, "z", "", "", uid);
+    pass(&w, 1);
+    ASSERT_INT(2, fake.identified);
+    ASSERT_INT(2, fake.known);
+    ASSERT_THERE(&w, fake.id, volume_path(uid), "metadata/annotations/test-storage");
+    parts_done(&w);
+}
+
+/* Nothing is made or removed; both are tried again, and the objects stay. */
+TEST(another_storage_is_refused)
+{
+    char uid[2][64], path[256];
+    struct parts w;
+
+    begin(&w);
+    fake.id = "6a6f5f0a-9b0c-4b55-8d4e-000000000001";
+    fake.is_right = true;
+    put_claim(&w, "x", "", "", uid[0]);
+    pass(&w, 1);
+    (void)snprintf(path, sizeof path, "%s", volume_path(uid[0]));
+    fake.id = "6a6f5f0a-9b0c-4b55-8d4e-000000000002";
+    fake.is_right = false;
+    put_claim(&w, "y", "", "", uid[1]);
+    drop_claim(&w, CLAIMS "/x");
+    release(&w, path);
+    pass(&w, 20);
+    ASSERT_EVENT(&w, "Warning", "ProvisioningFailed",
+                 "failed to provision volume with StorageClass \"c\": another storage");
+    ASSERT_EVENT(&w, "Warning", "VolumeFailedDelete", "another storage");
+    ASSERT_SENT(&w.served, 200, "GET", path, NULL);
+    ASSERT_GONE(&w, volume_path(uid[1]));
+    ASSERT_INT(1, fake.made);
+    ASSERT_INT(0, fake.removed);
+    fake.is_right = true;
+    pass(&w, 60);
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid[1]), NULL);
+    ASSERT_GONE(&w, path);
+    ASSERT_INT(2, fake.made);
+    ASSERT_INT(1, fake.removed);
+    parts_done(&w);
 }
 
 TEST_MAIN()

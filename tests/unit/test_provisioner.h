@@ -5,6 +5,7 @@
 
 #include "tests/unit/test_parts.h"
 
+#include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
 #include "io/pool.h"
 
@@ -13,6 +14,31 @@ static struct pool *the_pool;
 static inline void pool_open(const struct component_deps *o)
 {
     ASSERT_OK(pool_new(o->loop, 2, 64, &the_pool, &err));
+}
+
+/* A provisioner whose blocking functions run on that pool. record: the ConfigMap of its calls; NULL: none. */
+static inline int blocking_open(const struct component_deps *o, const struct blocking_type *type,
+                                const void *ctx, const char *record, void **ret, struct error *e)
+{
+    static struct blocking_provisioner blocking;
+    struct provisioner_options p = { .part = *o,
+                                     .type = &blocking_provisioner_type,
+                                     .ctx = &blocking,
+                                     .name = "test.io/p",
+                                     .record_ns = "default",
+                                     .record_name = record };
+    struct provisioner *made = NULL;
+    int r;
+
+    pool_open(o);
+    blocking =
+        (struct blocking_provisioner){ .type = type, .ctx = ctx, .name = "test.io/p", .pool = the_pool };
+    r = blocking_provisioner_caches(&blocking, o->informers, e);
+    if (r == 0)
+        r = provisioner_new(&p, &made, e);
+    if (r == 0)
+        *ret = made;
+    return r;
 }
 
 /* Lets seconds pass; what workers do takes no time. */

@@ -120,6 +120,7 @@ TEST(failure_carries_its_code_and_its_words)
         ASSERT_ERR(rows[i].expected, ask(&b, &t, "/t/status", rows[i].message));
         ASSERT_INT(rows[i].code, t.code);
         ASSERT_STR(rows[i].words, err.msg);
+        assert_false(t.is_own);
         test_call_done(&t);
     }
     memset(text, 'w', sizeof text - 1);
@@ -375,6 +376,7 @@ TEST(connection_that_ends_leaves_it_open_what_happened)
     test_call_done(&t);
     ASSERT_ERR(ERR_UNCERTAIN, test_call_await(&b, &held)); /* it was on the same connection */
     ASSERT_INT(RPC_UNAVAILABLE, held.code);
+    assert_true(held.is_own && !held.is_unsent);
     test_call_done(&held);
     ASSERT_INT(2, b.server.requests); /* neither was made again */
     ASSERT_OK(ask(&b, &t, "/t/echo", ""));
@@ -394,6 +396,7 @@ TEST(peer_that_is_started_again_is_found)
         server_end(&b.server);
         ASSERT_ERR(ERR_UNCERTAIN, ask(&b, &t, "/t/echo", "x")); /* the socket is there, nobody listens */
         assert_non_null(strstr(err.msg, "rpc error: code = Unavailable desc = cannot connect to '"));
+        assert_true(t.is_own && t.is_unsent);
         test_call_done(&t);
         server_start(&b.server, in_dir(&b.d, "s"));
     }
@@ -448,6 +451,104 @@ TEST(idle_session_is_closed)
     ASSERT_OK(ask(&b, &t, "/t/echo", ""));
     test_call_done(&t);
     ASSERT_INT(2, b.server.accepted);
+    rpc_bench_done(&b);
+}
+
+struct test_watch {
+    struct rpc_watch watch;
+    bool has_ended;
+    char why[128];
+};
+
+static void test_watch_ended(struct rpc_watch *w, const char *why)
+{
+    struct test_watch *t = CONTAINER_OF(w, struct test_watch, watch);
+
+    assert_false(t->has_ended);
+    assert_false(rpc_watch_is_active(w));
+    t->has_ended = true;
+    (void)snprintf(t->why, sizeof t->why, "%s", why);
+}
+
+static void test_watch_start(const struct rpc_bench *b, struct test_watch *t)
+{
+    *t = (struct test_watch){ .watch.ended = test_watch_ended };
+    ASSERT_OK(rpc_watch_start(b->client, in_dir(&b->d, "s"), &t->watch, &err));
+    assert_false(t->has_ended);
+}
+
+TEST(watched_session_stays_open_and_its_end_is_reported)
+{
+    struct manual_clock clock;
+    struct rpc_bench b = { .d = test_dir_new() };
+    struct test_watch w, stopped;
+    struct test_call t;
+
+    manual_clock_init(&clock, NS_PER_S, 0);
+    b.loop = new_loop(&clock.clock);
+    ASSERT_OK(rpc_client_new(b.loop, &b.client, &err));
+    server_start(&b.server, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    test_watch_start(&b, &stopped);
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    loop_advance(b.loop, &clock, 10 * RPC_IDLE_NS);
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    ASSERT_INT(1, b.server.accepted);
+    rpc_watch_stop(&stopped.watch);
+    server_end(&b.server);
+    run_until(b.loop, &w.has_ended);
+    assert_string_equal(w.why, "the connection was closed before an answer was received");
+    assert_false(stopped.has_ended);
+    test_watch_start(&b, &w); /* nobody listens */
+    run_until(b.loop, &w.has_ended);
+    assert_non_null(strstr(w.why, "refused"));
+    rpc_watch_stop(&w.watch);
+    rpc_bench_done(&b);
+}
+
+TEST(watch_ends_when_the_session_takes_no_more_calls)
+{
+    struct rpc_bench b;
+    struct test_watch w;
+    struct server old;
+    struct test_call t;
+
+    rpc_bench_init(&b);
+    server_start(&old, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    test_call_start(&b, &t, old.path, "/t/away", STR_LIT(""), LIMIT_NS);
+    ASSERT_OK(test_call_await(&b, &t));
+    test_call_done(&t);
+    run_until(b.loop, &w.has_ended);
+    test_watch_start(&b, &w);
+    server_start(&b.server, in_dir(&b.d, "s")); /* the old one goes on, and another has its path */
+    ASSERT_OK(ask(&b, &t, "/t/echo", ""));
+    test_call_done(&t);
+    run_until(b.loop, &w.has_ended);
+    server_end(&old);
+    rpc_bench_done(&b);
+}
+
+/* Of a session that was opened for it, and before its end is reported. */
+TEST(stopped_watch_is_never_reported)
+{
+    struct rpc_bench b;
+    struct test_watch w, other;
+
+    rpc_bench_init(&b);
+    test_watch_start(&b, &w); /* nobody listens: its end is on its way */
+    test_watch_start(&b, &other);
+    rpc_watch_stop(&w.watch);
+    run_until(b.loop, &other.has_ended);
+    assert_false(w.has_ended);
+    rpc_watch_stop(&w.watch);
+    server_start(&b.server, in_dir(&b.d, "s"));
+    test_watch_start(&b, &w);
+    rpc_watch_stop(&w.watch);
+    (void)loop_poll(b.loop);
+    assert_false(w.has_ended);
     rpc_bench_done(&b);
 }
 

@@ -415,6 +415,7 @@ struct test_call {
     unsigned order; /* of its end, from 1 */
     int r;
     enum rpc_code code;
+    bool is_own, is_unsent;
     size_t words_len;
     struct error err;
     struct buf answer;
@@ -432,6 +433,8 @@ static inline void test_call_on_done(struct rpc_call *c, const struct rpc_result
     t->order = ++ended;
     t->r = result->r;
     t->code = result->code;
+    t->is_own = result->is_own;
+    t->is_unsent = result->is_unsent;
     t->words_len = strlen(result->words);
     t->err = *result->err;
     t->answer = BUF_INIT(RPC_MESSAGE_BYTES_MAX);

@@ -61,16 +61,8 @@ int expand_write_begun(const struct claim *c, const char *resizer, const struct 
                        struct timestamp now, struct buf *out, struct error *err);
 /* The status already says so. */
 bool expand_is_begun(const struct claim *c, const char *resizer, const struct quantity *to);
-/* Claim status: the file system must be expanded on the node. */
-int expand_write_node_pending(const struct claim *c, struct timestamp now, struct buf *out,
-                              struct error *err);
 /* Claim: the name of the external resizer. */
 int expand_write_resizer(const struct claim *c, const char *resizer, struct buf *out, struct error *err);
-/* Volume: its new size, and the size from before while the node has not finished (before NULL: not recorded).
- */
-int expand_write_size(const struct volume *v, const struct quantity *size, const struct quantity *before,
-                      struct buf *out, struct error *err);
-int expand_write_forgotten(const struct volume *v, struct buf *out, struct error *err);
 
 /* --- The steps --- */
 

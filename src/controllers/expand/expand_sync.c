@@ -146,7 +146,7 @@ static bool needs_node(const struct claim_expansion *expansion)
 static enum api_decision decide_node_pending(void *ctx, const struct object *now, struct buf *body,
                                              struct error *err)
 {
-    return api_decision_of(expand_write_node_pending(claim_of(now), now_of(ctx), body, err));
+    return api_decision_of(resize_write_node_pending(claim_of(now), now_of(ctx), body, err));
 }
 
 static void write_node_pending(struct claim_expansion *expansion)
@@ -190,8 +190,8 @@ static enum api_decision decide_size(void *ctx, const struct object *now, struct
 
     if (!keeps && !grows)
         return API_AS_IT_IS;
-    return api_decision_of(expand_write_size(v, grows ? &expansion->size : &v->capacity,
-                                             keeps ? &expansion->before : NULL, body, err));
+    return api_decision_of(resize_write_capacity(v, grows ? &expansion->size : &v->capacity,
+                                                 keeps ? &expansion->before : NULL, body, err));
 }
 
 /* --- (b) --- */
@@ -321,7 +321,7 @@ static enum api_decision decide_forgotten(void *ctx, const struct object *now, s
                                           struct error *err)
 {
     (void)ctx;
-    return api_decision_of(expand_write_forgotten(volume_of(now), body, err));
+    return api_decision_of(resize_write_forgotten(volume_of(now), body, err));
 }
 
 static void start_plan(struct claim_expansion *expansion)

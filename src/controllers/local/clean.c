@@ -427,7 +427,7 @@ static void on_volume(void *ctx, enum api_outcome outcome, const struct client_a
     struct error err;
 
     (void)outcome;
-    if (reclaim_check_volume(a, c->volume, &err) < 0) {
+    if (reclaim_check_volume(a, c->volume, /* finalizer= */ NULL, &err) < 0) {
         erasure_fail(c, &err);
         return;
     }
@@ -486,7 +486,7 @@ void local_clean_all(struct local *l)
         else if (v->reclaim != RECLAIM_DELETE)
             recorder_event(l->recorder, o, EVENT_WARNING, "VolumeUnknownReclaimPolicy",
                            "Volume has unrecognized PersistentVolumeReclaimPolicy");
-        else if (reclaim_is_due(v))
+        else if (reclaim_is_due(v, /* finalizer= */ NULL))
             clean_volume(l, v);
     }
 }

@@ -18,6 +18,9 @@
 
 #define SAVES_MAX 5
 #define SAVE_PAUSE_NS (10 * NS_PER_S) /* doubled after each try */
+/* The same for volumes that are saved until it succeeds. */
+#define SAVE_PAUSE_NS_MIN (5 * NS_PER_MS)
+#define SAVE_PAUSE_NS_MAX (1000 * NS_PER_S)
 
 static const struct storage_class *class_of(const struct object *o)
 {
@@ -42,79 +45,168 @@ struct in_progress *provisioner_in_progress(const struct provisioner *p, struct 
     return NULL;
 }
 
-static bool is_in_progress(const struct provisioner_op *op)
-{
-    const struct in_progress *i = provisioner_in_progress(op->provisioner, str_of(op->key));
-
-    return i && strcmp(i->claim->uid, op->about->uid) == 0;
-}
-
-static void keep_in_progress(struct provisioner_op *op)
-{
-    struct in_progress *i;
-
-    if (is_in_progress(op))
-        return;
-    i = calloc(1, sizeof *i);
-    if (!i)
-        die_with_reason("no memory to record a call that may have made storage: the storage would be lost");
-    i->claim = object_ref(op->about);
-    LIST_INSERT_HEAD(&op->provisioner->in_progress, i, link);
-}
-
-/* The result is known. */
-static void leave_progress(struct provisioner_op *op)
+static struct in_progress *progress_of(const struct provisioner_op *op)
 {
     struct in_progress *i = provisioner_in_progress(op->provisioner, str_of(op->key));
 
-    if (!i || !is_in_progress(op))
-        return;
+    return i && strcmp(i->claim->uid, op->about->uid) == 0 ? i : NULL;
+}
+
+/* An earlier try may have made storage. */
+static bool is_uncertain(const struct provisioner_op *op)
+{
+    const struct in_progress *i = progress_of(op);
+
+    return i && i->is_uncertain;
+}
+
+static struct in_progress *in_progress_new(struct provisioner *p, const struct object *claim,
+                                           const struct object *class)
+{
+    struct in_progress *i = calloc(1, sizeof *i);
+
+    if (!i)
+        die_with_reason("no memory to record a call that may have made storage: the storage would be lost");
+    i->claim = object_ref(claim);
+    i->class = object_ref(class);
+    i->memo = BUF_INIT(CALL_RECORD_VALUE_BYTES_MAX);
+    LIST_INSERT_HEAD(&p->in_progress, i, link);
+    return i;
+}
+
+void in_progress_free(struct in_progress *i)
+{
     LIST_REMOVE(i, link);
     (void)object_unref(i->claim);
+    (void)object_unref(i->class);
+    buf_done(&i->memo);
     free(i);
-    /* Another claim may have the same name by now. */
-    controller_add(op->queue, str_of(op->key));
 }
 
-/* --- The work on the pool --- */
-
-struct provision_work {
-    struct job job;
-    const struct provisioner_type *type;
-    const void *ctx;
-    char name[320];
-    struct object *claim, *class, *node;
-    struct buf source;
-    enum provision_state state;
-};
-
-static int work_run(struct job *j, struct error *err)
+/* The try has ended without a known result. */
+static void keep_in_progress(struct provisioner_op *op)
 {
-    struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
-    struct provision_job q = { .volume_name = w->name,
-                               .claim = claim_of(w->claim),
-                               .class = class_of(w->class),
-                               .node = w->node ? node_of(w->node) : NULL };
+    struct in_progress *i = progress_of(op);
 
-    return w->type->provision(w->ctx, &q, &j->stop, &w->source, &w->state, err);
+    if (!i)
+        i = in_progress_new(op->provisioner, op->about, op->class);
+    i->is_uncertain = true;
 }
 
-static void work_free(struct job *j)
+/* The result of the try is known. */
+static void leave_progress(struct provisioner_op *op)
 {
-    struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
+    struct in_progress *i = progress_of(op);
 
-    (void)object_unref(w->claim);
-    (void)object_unref(w->class);
-    (void)object_unref(w->node);
-    buf_done(&w->source);
-    free(w);
+    if (!i)
+        return;
+    if (op->provisioner->record)
+        call_record_remove(op->provisioner->record, i->claim->uid);
+    if (i->is_uncertain) /* another claim may have its name by now */
+        controller_add(op->queue, str_of(op->key));
+    in_progress_free(i);
 }
 
-static const struct job_type work_type = { "provisioning", work_run, work_free };
+/* --- The record: what must be known to repeat a call after a crash --- */
+
+/* An object without the metadata that a repeated call does not read, so that an entry stays small. */
+static void write_recorded(struct buf *out, const char *key, const struct object *o)
+{
+    static const char *const annotations[] = { ANN_PROVISIONER, ANN_PROVISIONER_BETA, ANN_SELECTED_NODE };
+    _cleanup_(json_done_p) struct json d;
+    struct error err;
+    json_ref root = 0;
+
+    json_init(&d, OBJECT_TEXT_BYTES_MAX);
+    if (json_parse(&d, o->text, &root, &err) < 0)
+        buf_fail(out, err.code);
+    json_out_object(out, key);
+    json_out_object(out, "metadata");
+    if (o->ns[0])
+        json_out_text(out, "namespace", o->ns);
+    json_out_text(out, "name", o->name);
+    json_out_text(out, "uid", o->uid);
+    json_out_str(out, "resourceVersion", object_version(o));
+    json_out_object(out, "annotations");
+    for (size_t i = 0; i < ARRAY_LEN(annotations); i++)
+        if (object_annotation(o, annotations[i]))
+            json_out_text(out, annotations[i], object_annotation(o, annotations[i]));
+    json_out_end_object(out);
+    json_out_end_object(out);
+    for (json_ref member = json_first(&d, root); member; member = json_next(&d, member)) {
+        if (str_is(json_key(&d, member), "metadata") || str_is(json_key(&d, member), "status"))
+            continue;
+        json_out_key_str(out, json_key(&d, member));
+        json_write(&d, member, out);
+    }
+    json_out_end_object(out);
+}
+
+static int write_record(const struct in_progress *i, struct buf *out, struct error *err)
+{
+    json_out_object(out, NULL);
+    write_recorded(out, "claim", i->claim);
+    write_recorded(out, "class", i->class);
+    if (i->memo.len)
+        json_out_raw(out, "request", buf_str(&i->memo));
+    json_out_end_object(out);
+    return buf_check(out, "record of a call", err);
+}
+
+/* Reads a member of an entry as an object. */
+static int restore_object(const struct json *d, json_ref root, const char *key, enum kind k,
+                          struct object **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(CALL_RECORD_VALUE_BYTES_MAX);
+    _cleanup_(json_done_p) struct json scratch;
+    json_ref member = json_get(d, root, key);
+
+    json_init(&scratch, CALL_RECORD_VALUE_BYTES_MAX);
+    if (!member)
+        return error_set(err, ERR_INVALID, "%s is missing", key);
+    json_write(d, member, &text);
+    return object_decode(kind_info(k), buf_str(&text), &scratch, ret, err);
+}
+
+void provisioner_restore(struct provisioner *p, const char *uid, struct str value)
+{
+    _cleanup_(object_unref_p) struct object *claim = NULL, *class = NULL;
+    _cleanup_(json_done_p) struct json d;
+    struct in_progress *i;
+    struct error err;
+    json_ref root;
+    int r;
+
+    json_init(&d, CALL_RECORD_VALUE_BYTES_MAX);
+    r = json_parse(&d, value, &root, &err);
+    if (r == 0)
+        r = restore_object(&d, root, "claim", KIND_CLAIM, &claim, &err);
+    if (r == 0)
+        r = restore_object(&d, root, "class", KIND_CLASS, &class, &err);
+    if (r == 0 && (strcmp(claim->uid, uid) != 0 || claim->ns[0] == '\0' || claim->name[0] == '\0'))
+        r = error_set(&err, ERR_INVALID, "claim has another uid or no name");
+    if (r < 0) {
+        log_error("entry in the record of calls is damaged, ignoring it: storage of its claim may be left",
+                  LOG_STR("provisioner", p->o.name), LOG_STR("claim_uid", uid), LOG_ERR(&err));
+        return;
+    }
+    i = in_progress_new(p, claim, class);
+    i->is_uncertain = true;
+    if (json_get(&d, root, "request"))
+        json_write(&d, json_get(&d, root, "request"), &i->memo);
+    component_add(p->claims, claim);
+}
 
 /* --- The volume --- */
 
-static int write_volume(struct provisioner_op *op, struct str source, struct error *err)
+static void write_capacity(struct buf *out, const struct claim *c, int64_t bytes)
+{
+    struct quantity made = quantity_of(bytes, QUANTITY_BINARY_SI);
+
+    json_out_storage(out, "capacity", bytes > 0 ? &made : &c->request);
+}
+
+static int write_volume(struct provisioner_op *op, const struct provision_result *result, struct error *err)
 {
     const struct claim *c = claim_of(op->about);
     const struct storage_class *k = class_of(op->class);
@@ -124,10 +216,17 @@ static int write_volume(struct provisioner_op *op, struct str source, struct err
     volume_write_begin(out, op->name);
     json_out_object(out, "annotations");
     json_out_text(out, ANN_PROVISIONED_BY, op->provisioner->o.name);
+    if (result->annotations.len)
+        json_out_raw(out, /* key= */ NULL, result->annotations);
     json_out_end_object(out);
+    if (result->finalizer) {
+        json_out_array(out, "finalizers");
+        json_out_text(out, NULL, result->finalizer);
+        json_out_end_array(out);
+    }
     json_out_end_object(out);
     json_out_object(out, "spec");
-    json_out_storage(out, "capacity", &c->request);
+    write_capacity(out, c, result->capacity_bytes);
     json_out_array(out, "accessModes");
     for (unsigned i = 0; access_mode_names[i]; i++)
         if (c->modes & (1U << i))
@@ -139,7 +238,7 @@ static int write_volume(struct provisioner_op *op, struct str source, struct err
     json_out_end_array(out);
     volume_write_class(out, k->obj.name, k->reclaim);
     claim_ref_write(out, c);
-    json_out_raw(out, /* key= */ NULL, source);
+    json_out_raw(out, /* key= */ NULL, result->spec);
     json_out_end_object(out);
     json_out_end_object(out);
     return buf_check(out, "volume", err);
@@ -150,7 +249,7 @@ static int write_volume(struct provisioner_op *op, struct str source, struct err
 static void op_failed(struct provisioner_op *op, const struct error *err)
 {
     op->failure = *err;
-    provisioner_op_fail(op, is_in_progress(op));
+    provisioner_op_fail(op, is_uncertain(op));
 }
 
 static void report_provision_failure(struct provisioner_op *op, const struct error *err)
@@ -208,7 +307,7 @@ static void fail_provision(struct provisioner_op *op, enum provision_state state
 
     if (state == PROVISION_IN_BACKGROUND)
         keep_in_progress(op);
-    else if (state != PROVISION_NO_CHANGE)
+    else if (state != PROVISION_NO_CHANGE || !is_uncertain(op))
         leave_progress(op);
     if (why->code == PROVISIONER_IGNORED) {
         provisioner_op_end(op);
@@ -241,12 +340,10 @@ static void op_saved(struct provisioner_op *op)
     provisioner_op_end(op);
 }
 
-static void on_cleaned_up(void *ctx, struct job *j, int r, const struct error *err)
+static void on_cleaned_up(struct removal_call *c, int r, const struct error *err)
 {
-    struct provisioner_op *op = ctx;
+    struct provisioner_op *op = CONTAINER_OF(c, struct provisioner_op, removal);
 
-    (void)j;
-    op->job = NULL;
     if (r < 0)
         log_error("storage of failed provisioning not deleted", LOG_STR("claim", op->key),
                   LOG_STR("volume", op->name), LOG_ERR(err));
@@ -294,6 +391,16 @@ static void verify_before_delete(void *ctx)
     api_read(&op->write, &op->provisioner->api, KIND_VOLUME, "", op->name, on_verified, op);
 }
 
+/* The pause before the next try to save a volume. */
+static uint64_t save_pause_ns(const struct provisioner_op *op)
+{
+    uint64_t pause_ns = op->provisioner->o.limits.saves_until_done ? SAVE_PAUSE_NS_MIN : SAVE_PAUSE_NS;
+
+    for (unsigned i = 1; i < op->tries && pause_ns < SAVE_PAUSE_NS_MAX; i++)
+        pause_ns *= 2;
+    return pause_ns < SAVE_PAUSE_NS_MAX ? pause_ns : SAVE_PAUSE_NS_MAX;
+}
+
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *op = ctx;
@@ -305,9 +412,9 @@ static void on_saved(void *ctx, enum api_outcome outcome, const struct client_an
     op->failure = a->error;
     if (MUTANT("provisioner-removes-what-is-saved")) {
         clean_up(op);
-    } else if (++op->tries < SAVES_MAX) {
+    } else if (++op->tries < SAVES_MAX || op->provisioner->o.limits.saves_until_done) {
         timer_init(&op->timer, op->provisioner->o.part.loop, save_volume, op);
-        timer_arm_after(&op->timer, SAVE_PAUSE_NS << (op->tries - 1));
+        timer_arm_after(&op->timer, save_pause_ns(op));
     } else {
         verify_before_delete(op);
     }
@@ -330,44 +437,73 @@ static void save_volume(void *ctx)
 
 /* --- Creating the storage --- */
 
-static void on_provisioned(void *ctx, struct job *j, int r, const struct error *err)
+static void on_provisioned(struct provision_call *c, const struct provision_result *result)
 {
-    const struct provision_work *w = CONTAINER_OF(j, struct provision_work, job);
-    struct provisioner_op *op = ctx;
+    struct provisioner_op *op = CONTAINER_OF(c, struct provisioner_op, call);
     struct error failed;
 
-    op->job = NULL;
-    if (r < 0)
-        fail_provision(op, w->state, err);
-    else if (write_volume(op, buf_str(&w->source), &failed) < 0)
+    if (result->r < 0)
+        fail_provision(op, result->state, result->err);
+    else if (write_volume(op, result, &failed) < 0)
         op_failed(op, &failed);
     else
         save_volume(op);
 }
 
+static struct provisioner_request request_of(const struct provisioner_op *op)
+{
+    const struct in_progress *i = progress_of(op);
+
+    return (struct provisioner_request){ .volume_name = op->name,
+                                         .claim = claim_of(op->about),
+                                         .class = class_of(op->class),
+                                         .node = op->node ? node_of(op->node) : NULL,
+                                         .memo = i ? buf_str(&i->memo) : (struct str){ "", 0 } };
+}
+
 static void start_provision(struct provisioner_op *op)
 {
-    struct provision_work *w = calloc(1, sizeof *w);
-    struct provisioner *p = op->provisioner;
+    const struct provisioner *p = op->provisioner;
+    struct provisioner_request q = request_of(op);
 
-    if (!w)
-        die_with_reason(
-            "no memory for an operation of a provisioner: its claim or volume would never be processed "
-            "again");
     recorder_event(p->recorder, op->about, EVENT_NORMAL, "Provisioning",
                    "External provisioner is provisioning volume for claim \"%s\"", op->key);
-    w->job.type = &work_type;
-    w->type = p->o.type;
-    w->ctx = p->o.ctx;
-    memcpy(w->name, op->name, sizeof w->name);
-    w->job.about = w->name;
-    w->claim = object_ref(op->about);
-    w->class = object_ref(op->class);
-    w->node = op->node ? object_ref(op->node) : NULL;
-    w->source = BUF_INIT(PROVISIONER_BODY_BYTES_MAX);
-    w->state = PROVISION_FINISHED;
-    op->job = &w->job;
-    job_begin(&w->job, p->o.pool, on_provisioned, op);
+    op->call.done = on_provisioned;
+    p->o.type->provision(p->o.ctx, &q, &op->call);
+}
+
+static void on_recorded(struct call_record_write *w)
+{
+    start_provision(CONTAINER_OF(w, struct provisioner_op, recorded));
+}
+
+/* The first try: its request is decided, and recorded before it is sent. */
+static void prepare_provision(struct provisioner_op *op)
+{
+    _cleanup_(buf_done_p) struct buf value = BUF_INIT(CALL_RECORD_VALUE_BYTES_MAX);
+    struct provisioner *p = op->provisioner;
+    struct in_progress *i = in_progress_new(p, op->about, op->class);
+    enum provision_state state = PROVISION_FINISHED;
+    struct provisioner_request q = request_of(op);
+    struct error err;
+    int r = p->o.type->prepare ? p->o.type->prepare(p->o.ctx, &q, &i->memo, &state, &err) : 0;
+
+    if (r == 0)
+        r = buf_check(&i->memo, "request", &err);
+    if (r < 0) {
+        fail_provision(op, state, &err);
+        return;
+    }
+    if (!p->record) {
+        start_provision(op);
+        return;
+    }
+    op->recorded.done = on_recorded;
+    r = write_record(i, &value, &err);
+    if (r == 0)
+        r = call_record_put(p->record, op->about->uid, buf_str(&value), &op->recorded, &err);
+    if (r < 0)
+        fail_provision(op, PROVISION_NO_CHANGE, &err);
 }
 
 /* The cache may be stale: no storage is created for a claim that was deleted or has a volume. */
@@ -381,7 +517,7 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
     else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
         provisioner_op_end(op); /* the cache will be updated */
     else
-        start_provision(op);
+        prepare_provision(op);
 }
 
 /* Finds the selected node, if there is one. */
@@ -411,31 +547,38 @@ static bool should_provision(const struct provisioner *p, const struct claim *c)
     by = by ? by : object_annotation(&c->obj, ANN_PROVISIONER_BETA);
     if (c->volume_name[0] != '\0' || !by || strcmp(by, p->o.name) != 0)
         return false;
+    if (p->o.node_name && (!node || strcmp(node, p->o.node_name) != 0))
+        return false;
     return !k || k->binding != BINDING_WAIT_FOR_FIRST_CONSUMER || (node && node[0] != '\0');
 }
 
-static void op_begin(struct provisioner_op *op)
+/* Repeats a call whose result is not known, as it was: with its class, even if that was deleted since. */
+static void repeat_provision(struct provisioner_op *op)
+{
+    struct error err;
+
+    op->class = object_ref(progress_of(op)->class);
+    (void)find_node(op, &err); /* the request was decided at the first try */
+    start_provision(op);
+}
+
+static void begin_provision(struct provisioner_op *op)
 {
     const struct provisioner *p = op->provisioner;
     const struct claim *c = claim_of(op->about);
     const struct object *class = informer_get(p->classes, "", c->class);
     struct error err;
 
-    (void)snprintf(op->name, sizeof op->name, "pvc-%s", op->about->uid);
-    if (informer_get(p->volumes_cache, "", op->name)) { /* already created: the binder continues */
-        leave_progress(op);
-        provisioner_op_end(op);
-    } else if (!class) {
+    if (!class) {
         (void)informer_not_found(p->classes, c->class, &err);
         report_provision_failure(op, &err);
         op_failed(op, &err);
     } else if (strcmp(class_of(class)->provisioner, p->o.name) != 0) {
         log_warn("class of claim has another provisioner", LOG_STR("claim", op->key),
                  LOG_STR("provisioner", class_of(class)->provisioner));
-        leave_progress(op);
         provisioner_op_end(op);
-    } else if (c->source && !is_in_progress(op)) {
-        /* No provisioner of this process supports a data source: the volume would be empty. */
+    } else if (c->source && !p->o.type->has_data_sources) {
+        /* The type does not copy data: the claim would get an empty volume. */
         (void)error_set(
             &err, ERR_INVALID,
             "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
@@ -443,12 +586,25 @@ static void op_begin(struct provisioner_op *op)
         fail_for_good(op, &err);
     } else {
         op->class = object_ref(class);
-        if (!find_node(op, &err))
-            fail_provision(op, is_in_progress(op) ? PROVISION_NO_CHANGE : PROVISION_RESCHEDULE, &err);
-        else if (is_in_progress(op))
-            start_provision(op);
-        else
+        if (find_node(op, &err))
             api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
+        else
+            fail_provision(op, PROVISION_RESCHEDULE, &err);
+    }
+}
+
+static void op_begin(struct provisioner_op *op)
+{
+    const char *prefix = op->provisioner->o.name_prefix;
+
+    (void)snprintf(op->name, sizeof op->name, "%s-%s", prefix ? prefix : "pvc", op->about->uid);
+    if (informer_get(op->provisioner->volumes_cache, "", op->name)) { /* made before: the binder's turn */
+        leave_progress(op);
+        provisioner_op_end(op);
+    } else if (is_uncertain(op)) {
+        repeat_provision(op);
+    } else {
+        begin_provision(op);
     }
 }
 

@@ -14,12 +14,16 @@
 #include "base/log.h"
 #include "controllers/provisioner/provisioner_int.h"
 
-#define RETRY_MIN_NS (15 * NS_PER_S)
-#define RETRY_MAX_NS (1000 * NS_PER_S)
-#define QPS 10
-#define BURST 100
-#define WORKERS 4
 #define RESYNC_NS (900 * NS_PER_S)
+
+static const struct provisioner_limits default_limits = {
+    .retry_ns = 15 * NS_PER_S,
+    .retry_ns_max = 1000 * NS_PER_S,
+    .slow_ns = 1000 * NS_PER_S,
+    .qps = 10,
+    .burst = 100,
+    .in_flight_max = 4,
+};
 
 /* --- Operations --- */
 
@@ -46,9 +50,12 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
 static void op_free(struct provisioner_op *op)
 {
     LIST_REMOVE(op, link);
-    op->job = job_drop(op->job);
+    op->provisioner->o.type->provision_cancel(op->provisioner->o.ctx, &op->call);
+    op->provisioner->o.type->remove_cancel(op->provisioner->o.ctx, &op->removal);
     timer_disarm(&op->timer);
     api_write_cancel(&op->write);
+    if (op->provisioner->record)
+        call_record_cancel(op->provisioner->record, &op->recorded);
     (void)object_unref(op->fresh);
     (void)object_unref(op->about);
     (void)object_unref(op->class);
@@ -67,7 +74,8 @@ void provisioner_op_end(struct provisioner_op *op)
 void provisioner_op_fail(struct provisioner_op *op, bool must_go_on)
 {
     struct workqueue *q = controller_queue(op->queue);
-    bool is_enough = workqueue_failures(q, str_of(op->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on;
+    bool is_enough = workqueue_failures(q, str_of(op->key)) + 1 >= PROVISIONER_FAILURES_MAX && !must_go_on &&
+                     !op->provisioner->o.limits.has_no_failures_max;
 
     if (is_enough)
         log_warn("retries exhausted, next attempt after resync", LOG_STR("key", op->key),
@@ -78,7 +86,7 @@ void provisioner_op_fail(struct provisioner_op *op, bool must_go_on)
 
 void provisioner_op_end_slowly(struct provisioner_op *op)
 {
-    controller_finish_after(op->queue, str_of(op->key), PROVISIONER_SLOW_NS);
+    controller_finish_after(op->queue, str_of(op->key), op->provisioner->o.limits.slow_ns);
     op_free(op);
 }
 
@@ -118,7 +126,7 @@ static void on_volume(void *ctx, const struct object *o)
 {
     struct provisioner *p = ctx;
 
-    if (provisioner_may_delete(p, volume_of(o)))
+    if (provisioner_concerns(p, volume_of(o)))
         enqueue_object(p->volumes, o);
 }
 
@@ -131,6 +139,40 @@ static void on_volume_gone(void *ctx, const struct object *o)
 
 /* --- Lifecycle --- */
 
+static bool is_record_loaded(void *ctx)
+{
+    const struct provisioner *p = ctx;
+
+    return p->is_loaded;
+}
+
+static void on_record_entry(void *ctx, const char *uid, struct str value)
+{
+    provisioner_restore(ctx, uid, value);
+}
+
+static void on_record_loaded(void *ctx)
+{
+    struct provisioner *p = ctx;
+
+    p->is_loaded = true;
+    controller_wake(p->claims);
+    controller_wake(p->volumes);
+}
+
+static int open_record(struct provisioner *p, struct error *err)
+{
+    struct call_record_options o = { .part = p->o.part,
+                                     .ns = p->o.record_ns,
+                                     .name = p->o.record_name,
+                                     .on_loaded = on_record_loaded,
+                                     .on_entry = on_record_entry,
+                                     .ctx = p };
+
+    p->is_loaded = !o.name;
+    return o.name ? call_record_new(&o, &p->record, err) : 0;
+}
+
 static int open_queue(struct provisioner *p, const char *name,
                       enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
                       struct error *err)
@@ -138,15 +180,29 @@ static int open_queue(struct provisioner *p, const char *name,
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
                                                .name = name,
                                                .seed = component_seed(&p->o.part, name),
-                                               .base_ns = RETRY_MIN_NS,
-                                               .max_ns = RETRY_MAX_NS,
-                                               .bucket_qps = QPS,
-                                               .bucket_burst = BURST },
+                                               .base_ns = p->o.limits.retry_ns,
+                                               .max_ns = p->o.limits.retry_ns_max,
+                                               .bucket_qps = p->o.limits.qps,
+                                               .bucket_burst = p->o.limits.burst },
                                     .sync = sync,
+                                    .is_ready = is_record_loaded,
+                                    .api = p->api,
                                     .ctx = p,
-                                    .in_flight_max = WORKERS };
+                                    .in_flight_max = p->o.limits.in_flight_max };
 
     return controller_new(&c, ret, err);
+}
+
+static void fill_limits(struct provisioner_limits *l)
+{
+    const struct provisioner_limits *d = &default_limits;
+
+    l->retry_ns = l->retry_ns ? l->retry_ns : d->retry_ns;
+    l->retry_ns_max = l->retry_ns_max ? l->retry_ns_max : d->retry_ns_max;
+    l->slow_ns = l->slow_ns ? l->slow_ns : d->slow_ns;
+    l->burst = l->burst ? l->burst : d->burst;
+    l->in_flight_max = l->in_flight_max ? l->in_flight_max : d->in_flight_max;
+    l->qps = l->qps != 0 ? l->qps : d->qps;
 }
 
 int provisioner_new(const struct provisioner_options *o, struct provisioner **ret, struct error *err)
@@ -158,22 +214,25 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     if (!p)
         return error_no_memory(err);
     p->o = *o;
+    fill_limits(&p->o.limits);
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
     r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
     if (r < 0)
         return r;
     p->claims_cache = informers_get(all, KIND_CLAIM, err);
-    p->volumes_cache = p->claims_cache ? reclaim_volumes(all, err) : NULL;
+    p->volumes_cache = p->claims_cache ? informers_get(all, KIND_VOLUME, err) : NULL;
     p->classes = p->volumes_cache ? informers_get(all, KIND_CLASS, err) : NULL;
     p->nodes = p->classes ? informers_get(all, KIND_NODE, err) : NULL;
     if (!p->nodes)
         return -(int)err->code;
-    r = component_recorder(&o->part, o->name, &p->recorder, err);
+    r = component_recorder(&o->part, o->component ? o->component : o->name, &p->recorder, err);
     if (r == 0)
         r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
     if (r == 0)
         r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+    if (r == 0)
+        r = open_record(p, err);
     if (r == 0)
         *ret = TAKE(p);
     return r;
@@ -195,6 +254,8 @@ void provisioner_start(struct provisioner *p)
     p->volumes_handler = (struct informer_handler){
         .on_upsert = on_volume, .on_removed = on_volume_gone, .ctx = p, .resync_ns = RESYNC_NS
     };
+    if (p->record)
+        call_record_start(p->record);
     informer_add_handler(p->claims_cache, &p->claims_handler);
     informer_add_handler(p->volumes_cache, &p->volumes_handler);
 }
@@ -214,12 +275,15 @@ struct provisioner *provisioner_free(struct provisioner *p)
     }
     for (i = LIST_FIRST(&p->in_progress); i; i = next) {
         next = LIST_NEXT(i, link);
-        (void)object_unref(i->claim);
-        free(i);
+        in_progress_free(i);
     }
+    p->record = call_record_free(p->record);
     controller_free(p->claims);
     controller_free(p->volumes);
     recorder_free(p->recorder);
     free(p);
     return NULL;
 }
+
+const struct provisioner_loop provisioner_loop = { provisioner_new, provisioner_start, provisioner_check,
+                                                   provisioner_free };

@@ -4,15 +4,14 @@
 
 #include <sys/queue.h>
 
+#include "controllers/call_record.h"
 #include "controllers/provisioner/provisioner.h"
-#include "io/job.h"
 #include "machinery/api_write.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
 #define PROVISIONER_BODY_BYTES_MAX ((size_t)1 << 20)
 #define PROVISIONER_KEY_BYTES_MAX 1024
 #define PROVISIONER_FAILURES_MAX 15
-#define PROVISIONER_SLOW_NS (1000 * NS_PER_S)
 
 /* An operation for one claim or volume. */
 struct provisioner_op {
@@ -25,7 +24,9 @@ struct provisioner_op {
     struct object *node;
     struct object *fresh; /* the volume to delete, as read from the server */
     struct api_write write;
-    struct job *job;
+    struct provision_call call;
+    struct removal_call removal;
+    struct call_record_write recorded;
     struct timer timer;
     struct buf body; /* of the volume to create */
     char name[320];  /* of the volume */
@@ -33,10 +34,13 @@ struct provisioner_op {
     struct error failure; /* of the last try */
 };
 
-/* A claim whose provisioning may be in progress, even if the claim is deleted. */
+/* A claim whose storage is being made, or may have been, even if the claim no longer exists. */
 struct in_progress {
     LIST_ENTRY(in_progress) link;
     struct object *claim;
+    struct object *class;
+    struct buf memo;   /* of the type, from the first try */
+    bool is_uncertain; /* a try has ended without a known result: repeated until there is one */
 };
 
 struct provisioner {
@@ -47,7 +51,9 @@ struct provisioner {
     struct recorder *recorder;
     struct api api;
     LIST_HEAD(, provisioner_op) ops;
-    LIST_HEAD(, in_progress) in_progress; /* few */
+    LIST_HEAD(, in_progress) in_progress; /* no more than operations and calls without a result */
+    struct call_record *record;           /* NULL: none */
+    bool is_loaded;                       /* the record was read, or there is none */
 };
 
 /* The operation owns its key; it ends with one of the following functions. */
@@ -61,10 +67,16 @@ void provisioner_op_end_slowly(struct provisioner_op *op);
 /* provision.c */
 enum sync_result provisioner_sync_claim(void *ctx, struct str key);
 struct in_progress *provisioner_in_progress(const struct provisioner *p, struct str key);
+/* An entry of the record: the claim is synced whether it exists or not. */
+void provisioner_restore(struct provisioner *p, const char *uid, struct str value);
+void in_progress_free(struct in_progress *i);
 /* unprovision.c */
 enum sync_result provisioner_sync_volume(void *ctx, struct str key);
 bool provisioner_may_delete(const struct provisioner *p, const struct volume *v);
-/* Deletes the storage of a volume as a job of the op; done() gets the result. */
-void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume, job_done_fn *done);
+/* There is something to do: its storage, or its finalizer. */
+bool provisioner_concerns(const struct provisioner *p, const struct volume *v);
+/* Removes the storage of the volume, which may not have been saved. */
+void provisioner_begin_removal(struct provisioner_op *op, const struct object *volume,
+                               void (*done)(struct removal_call *c, int r, const struct error *err));
 
 #endif

@@ -80,17 +80,19 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
         r = csi_stage_message(&a, &c, &q->spec, q->csi, /* is_block= */ true, &m, err);
     if (r == 0)
         r = devices_path(env->root, "staging", spec_name(&q->spec), NULL, path, err);
-    if (r == 0)
-        r = write_data(env, &q->spec, err);
-    if (r < 0 || !csi_can(&c, STAGE_BIT))
-        return r;
-    r = host_make_path(path, CSI_DIR_MODE, err);
     if (r < 0)
         return r;
+    r = write_data(env, &q->spec, err);
+    if (r == 0 && !csi_can(&c, STAGE_BIT))
+        return 0;
+    if (r == 0)
+        r = host_make_path(path, CSI_DIR_MODE, err);
+    if (r < 0) /* an earlier call may have succeeded */
+        return -(int)(err->code = ERR_INCOMPLETE);
     m.staging_target_path = path;
     r = csi_call(&c, CSI_NODE_STAGE, &m.base, NULL, err);
-    if (r < 0 && r != -ERR_UNCERTAIN)
-        (void)host_remove_empty_dir(path, &ignored); /* the failure of the call is reported */
+    if (r < 0 && r != -ERR_UNCERTAIN && host_remove_empty_dir(path, &ignored) < 0)
+        return -(int)(err->code = ERR_INCOMPLETE); /* the failure of the call is reported */
     return r;
 }
 

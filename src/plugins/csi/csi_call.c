@@ -23,6 +23,8 @@ static const struct {
     [CSI_NODE_CAPABILITIES] = { "/csi.v1.Node/NodeGetCapabilities",
                                 &csi__v1__node_get_capabilities_response__descriptor },
     [CSI_NODE_INFO] = { "/csi.v1.Node/NodeGetInfo", &csi__v1__node_get_info_response__descriptor },
+    [CSI_IDENTITY_INFO] = { "/csi.v1.Identity/GetPluginInfo",
+                            &csi__v1__get_plugin_info_response__descriptor },
     [CSI_REGISTRATION_INFO] = { "/pluginregistration.Registration/GetInfo",
                                 &pluginregistration__plugin_info__descriptor },
     [CSI_REGISTRATION_NOTIFY] = { "/pluginregistration.Registration/NotifyRegistrationStatus",

@@ -22,6 +22,7 @@ enum csi_method {
     CSI_NODE_EXPAND,
     CSI_NODE_CAPABILITIES,
     CSI_NODE_INFO,
+    CSI_IDENTITY_INFO,
     CSI_REGISTRATION_INFO,
     CSI_REGISTRATION_NOTIFY,
     CSI_METHOD_COUNT,
@@ -79,6 +80,10 @@ struct csi_secrets {
     size_t count;
 };
 
+/* The values of a Secret. ERR_INVALID: a value is not text; the error names its key only. */
+struct secret;
+int csi_secret_messages(struct arena *a, const struct secret *secret, struct csi_secrets *ret,
+                        struct error *err);
 /* ERR_INVALID: a value is not text. what: the name of the reference, `NodeStageSecretRef`; for a secret that
  * could not be fetched: `fetching WHAT NS/NAME failed: …`, ERR_UNAVAILABLE. more: room for further secrets.
  */

@@ -86,14 +86,16 @@ static int csi_mount(const struct volume_plugin *self, const struct volume_env *
     *ret_why = FORMAT_OK;
     if (r == 0)
         r = csi_stage_message(&a, &c, &q->spec, q->csi, /* is_block= */ false, &m, err);
-    if (r == 0)
-        r = host_make_path(q->mount_path, CSI_DIR_MODE, err);
-    if (r < 0 || !csi_can(&c, STAGE_BIT))
+    if (r < 0)
         return r;
     m.staging_target_path = (char *)(uintptr_t)q->mount_path;
     csi_parent(q->mount_path, dir);
-    r = csi_data_write(dir, &data, err);
-    if (r < 0) /* the directory exists, and an earlier call may have succeeded */
+    r = host_make_path(q->mount_path, CSI_DIR_MODE, err);
+    if (r == 0 && !csi_can(&c, STAGE_BIT))
+        return 0;
+    if (r == 0)
+        r = csi_data_write(dir, &data, err);
+    if (r < 0) /* the directory may exist, and an earlier call may have succeeded */
         return -(int)(err->code = ERR_INCOMPLETE);
     r = csi_call(&c, CSI_NODE_STAGE, &m.base, NULL, err);
     return r < 0 && r != -ERR_UNCERTAIN ? csi_dir_undo(dir, GLOBAL_DIR, r, err) : r;

@@ -74,6 +74,19 @@ static int add_secret(struct arena *a, const struct config_entry *e, struct csi_
     return 0;
 }
 
+int csi_secret_messages(struct arena *a, const struct secret *secret, struct csi_secrets *ret,
+                        struct error *err)
+{
+    struct csi_secrets all = { .items = arena_array(a, secret->data.count, sizeof *all.items) };
+    int r = arena_check(a, err);
+
+    for (uint32_t i = 0; i < secret->data.count && r == 0; i++)
+        r = add_secret(a, &secret->data.items[i], &all, err);
+    if (r == 0)
+        *ret = all;
+    return r;
+}
+
 int csi_secrets_of(struct arena *a, const struct csi_request *q, const struct volume_spec *s,
                    enum csi_secret which, const char *what, size_t more, struct csi_secrets *ret,
                    struct error *err)

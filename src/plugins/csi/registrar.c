@@ -15,6 +15,9 @@
 #define NOTIFY_LIMIT_NS (5 * NS_PER_S)
 #define BACKOFF_NS (500 * NS_PER_MS)
 #define BACKOFF_NS_MAX (122 * NS_PER_S)
+/* Of configured drivers: no event tells when they appear. */
+#define CONFIGURED_BACKOFF_NS_MAX (5 * NS_PER_S)
+#define CONFIGURED_VERSION "1.0.0"
 
 static void begin_refuse(struct registrar *registrar);
 static void forget_driver(struct registrar *registrar);
@@ -47,9 +50,15 @@ void csi_retry_later(struct timer *t, uint64_t *backoff_ns, uint64_t first_ns, u
     timer_arm_after(t, *backoff_ns);
 }
 
+static void retry_registrar(struct registrar *registrar)
+{
+    csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS,
+                    registrar->configured ? CONFIGURED_BACKOFF_NS_MAX : BACKOFF_NS_MAX);
+}
+
 static void enter_idle_after_failure(struct registrar *registrar)
 {
-    csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+    retry_registrar(registrar);
     set_state(registrar, REGISTRAR_IDLE);
 }
 
@@ -100,7 +109,8 @@ void registrar_ask(struct registrar *registrar)
     struct error err = { 0 };
 
     registrar->served = registrar->current;
-    if (call_begin(registrar, CSI_REGISTRATION_INFO, registrar->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
+    if (call_begin(registrar, registrar->configured ? CSI_IDENTITY_INFO : CSI_REGISTRATION_INFO,
+                   registrar->path, GET_INFO_LIMIT_NS, NULL, &err) < 0) {
         csi_report_failure(registrar->owner, registrar->path, err.msg);
         enter_idle_after_failure(registrar);
         return;
@@ -119,7 +129,8 @@ static void fail_registration(struct registrar *registrar, const char *why)
         set_state(registrar, REGISTRAR_UNDOING);
         return;
     }
-    csi_report_failure(registrar->owner, registrar->path, why);
+    if (!registrar->configured || rpc_watch_is_active(&registrar->watch)) /* else it is not running */
+        csi_report_failure(registrar->owner, registrar->path, why);
     set_state(registrar, REGISTRAR_REGISTERED);
 }
 
@@ -154,15 +165,20 @@ void registrar_leave(struct registrar *registrar)
     forget_driver(registrar);
     if (g->o.on_change && registrar->is_notified)
         g->o.on_change(g->o.ctx, registrar->driver, false);
-    registrar->is_notified = registrar->must_restart = false;
+    registrar->is_notified = registrar->must_restart = registrar->is_watched = false;
+    rpc_watch_stop(&registrar->watch);
     set_state(registrar, REGISTRAR_LEAVING);
 }
+
+static void on_confirmed(struct registrar *registrar, int r);
 
 static void begin_confirm(struct registrar *registrar)
 {
     struct error err = { 0 };
 
-    if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
+    if (registrar->configured)
+        on_confirmed(registrar, 0); /* nobody to notify */
+    else if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS, NULL, &err) < 0)
         registrar_leave(registrar);
     else
         set_state(registrar, REGISTRAR_CONFIRMING);
@@ -174,8 +190,10 @@ static void begin_refuse(struct registrar *registrar)
     struct error err = { 0 };
 
     csi_report_failure(registrar->owner, registrar->path, registrar->refusal);
-    if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS, registrar->refusal,
-                   &err) < 0)
+    if (registrar->configured)
+        enter_idle_after_failure(registrar); /* nobody to notify */
+    else if (call_begin(registrar, CSI_REGISTRATION_NOTIFY, registrar->path, NOTIFY_LIMIT_NS,
+                        registrar->refusal, &err) < 0)
         enter_idle_after_failure(registrar);
     else
         set_state(registrar, REGISTRAR_REFUSING);
@@ -183,26 +201,53 @@ static void begin_refuse(struct registrar *registrar)
 
 /* --- Results of calls --- */
 
-static int take_in(struct registrar *registrar, const Pluginregistration__PluginInfo *m, struct error *err)
+static int take_in(struct registrar *registrar, const char *name, const char *endpoint, struct texts versions,
+                   struct error *err)
 {
-    const struct texts versions = { (const char *const *)m->supported_versions,
-                                    (uint32_t)m->n_supported_versions };
     struct csi_drivers *drivers = registrar->owner->o.drivers;
     struct csi_version version;
-    int r = csi_drivers_check(drivers, "ValidatePlugin", m->name, versions, &version, err);
+    int r = csi_drivers_check(drivers, "ValidatePlugin", name, versions, &version, err);
 
     if (r < 0)
         return r;
     (void)snprintf(registrar->endpoint, sizeof registrar->endpoint, "%s",
-                   m->endpoint[0] ? m->endpoint : registrar->path);
-    r = csi_drivers_put(drivers, m->name, registrar->endpoint, version, err);
+                   endpoint[0] ? endpoint : registrar->path);
+    r = csi_drivers_put(drivers, name, registrar->endpoint, version, err);
     if (r == 0)
-        (void)snprintf(registrar->driver, sizeof registrar->driver, "%s", m->name);
+        (void)snprintf(registrar->driver, sizeof registrar->driver, "%s", name);
     return r;
+}
+
+static void go_on_asked(struct registrar *registrar, int r, const struct error *err)
+{
+    if (r == 0) {
+        registrar_describe(registrar);
+        return;
+    }
+    (void)snprintf(registrar->refusal, sizeof registrar->refusal,
+                   "RegisterPlugin error -- plugin validation failed with err: %s", err->msg);
+    begin_refuse(registrar);
+}
+
+static void on_identified(struct registrar *registrar, const Csi__V1__GetPluginInfoResponse *m)
+{
+    static const char *const versions[] = { CONFIGURED_VERSION };
+    const char *expected = registrar->configured->driver;
+    struct error err = { 0 };
+    int r = 0;
+
+    if (strcmp(m->name, expected) != 0)
+        r = error_set(&err, ERR_INVALID, "the driver reports the name \"%.64s\", expected \"%s\"", m->name,
+                      expected);
+    if (r == 0)
+        r = take_in(registrar, m->name, "", (struct texts){ versions, ARRAY_LEN(versions) }, &err);
+    go_on_asked(registrar, r, &err);
 }
 
 static void on_asked(struct registrar *registrar, const Pluginregistration__PluginInfo *m)
 {
+    const struct texts versions = { (const char *const *)m->supported_versions,
+                                    (uint32_t)m->n_supported_versions };
     struct error err = { 0 };
 
     if (strcmp(m->type, "CSIPlugin") != 0) {
@@ -210,12 +255,8 @@ static void on_asked(struct registrar *registrar, const Pluginregistration__Plug
                        "RegisterPlugin error -- no handler registered for plugin type: %.64s at socket %s",
                        m->type, registrar->path);
         begin_refuse(registrar);
-    } else if (take_in(registrar, m, &err) < 0) {
-        (void)snprintf(registrar->refusal, sizeof registrar->refusal,
-                       "RegisterPlugin error -- plugin validation failed with err: %s", err.msg);
-        begin_refuse(registrar);
     } else {
-        registrar_describe(registrar);
+        go_on_asked(registrar, take_in(registrar, m->name, m->endpoint, versions, &err), &err);
     }
 }
 
@@ -245,7 +286,9 @@ static void on_call(struct rpc_call *call, const struct rpc_result *result)
 
     if (r == 0)
         r = csi_answer_read(registrar->method, result->message, &answer, &err);
-    if (registrar->state == REGISTRAR_ASKING && r == 0) {
+    if (registrar->state == REGISTRAR_ASKING && r == 0 && registrar->configured) {
+        on_identified(registrar, (const Csi__V1__GetPluginInfoResponse *)(const void *)answer);
+    } else if (registrar->state == REGISTRAR_ASKING && r == 0) {
         on_asked(registrar, (const Pluginregistration__PluginInfo *)(const void *)answer);
     } else if (registrar->state == REGISTRAR_ASKING) {
         csi_report_failure(registrar->owner, registrar->path, err.msg);
@@ -271,14 +314,13 @@ static void on_left(struct registrar *registrar, int r, const struct error *err)
 {
     if (r < 0 && !registrar->socket_exists) {
         csi_report_failure(registrar->owner, registrar->path, err->msg);
-        csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS, BACKOFF_NS_MAX);
+        retry_registrar(registrar);
         return;
     }
     registrar->driver[0] = '\0';
     if (registrar->socket_exists && socket_id_is_same(&registrar->current, &registrar->served) &&
         registrar->backoff_ns)
-        csi_retry_later(&registrar->retry, &registrar->backoff_ns, BACKOFF_NS,
-                        BACKOFF_NS_MAX); /* the API objects could not be updated */
+        retry_registrar(registrar); /* the API objects could not be updated */
     set_state(registrar, REGISTRAR_IDLE);
 }
 
@@ -294,6 +336,7 @@ void registrar_on_installed(struct registrar *registrar, int r, const struct err
         assert(registrar->state == REGISTRAR_INSTALLING);
         fail_registration(registrar, err->msg);
     } else if (registrar->is_notified) { /* the data of a registered driver was refreshed */
+        registrar->backoff_ns = 0;
         drop_info(registrar);
         set_state(registrar, REGISTRAR_REGISTERED);
     } else {
@@ -311,7 +354,30 @@ static void on_retry(void *ctx)
     loop_defer(&registrar->owner->pump);
 }
 
-struct registrar *registrar_new(struct csi_registration *g, const char *path)
+static void on_session_ended(struct rpc_watch *w, const char *why)
+{
+    struct registrar *registrar = CONTAINER_OF(w, struct registrar, watch);
+
+    (void)why; /* of a driver that stays registered */
+    retry_registrar(registrar);
+}
+
+void registrar_reconnect(struct registrar *registrar)
+{
+    struct error err = { 0 };
+
+    registrar->watch.ended = on_session_ended;
+    if (rpc_watch_start(registrar->owner->o.rpc, registrar->endpoint, &registrar->watch, &err) < 0) {
+        csi_report_failure(registrar->owner, registrar->path, err.msg);
+        retry_registrar(registrar);
+    } else if (registrar->is_watched) {
+        registrar_describe(registrar);
+    }
+    registrar->is_watched = true;
+}
+
+struct registrar *registrar_new(struct csi_registration *g, const char *path,
+                                const struct csi_configured_driver *configured)
 {
     size_t len = strlen(path) + 1;
     struct registrar *registrar = calloc(1, sizeof *registrar + len);
@@ -320,6 +386,8 @@ struct registrar *registrar_new(struct csi_registration *g, const char *path)
         return NULL;
     registrar->owner = g;
     memcpy(registrar->path, path, len);
+    registrar->configured = configured;
+    registrar->socket_exists = configured != NULL;
     timer_init(&registrar->retry, g->o.loop, on_retry, registrar);
     return registrar;
 }
@@ -329,6 +397,7 @@ struct registrar *registrar_free(struct registrar *registrar)
     if (!registrar)
         return NULL;
     rpc_call_cancel(&registrar->call);
+    rpc_watch_stop(&registrar->watch);
     timer_disarm(&registrar->retry);
     drop_info(registrar);
     free(registrar);

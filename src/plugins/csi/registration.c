@@ -111,7 +111,7 @@ static void start_next_install(struct csi_registration *g)
 static struct registrar *find_registrar(const struct csi_registration *g, const char *path)
 {
     for (size_t i = 0; i < g->all.count; i++)
-        if (strcmp(g->all.items[i]->path, path) == 0)
+        if (!g->all.items[i]->configured && strcmp(g->all.items[i]->path, path) == 0)
             return g->all.items[i];
     return NULL;
 }
@@ -119,11 +119,11 @@ static struct registrar *find_registrar(const struct csi_registration *g, const 
 static void update_sockets(struct csi_registration *g, const struct host_sockets *sockets)
 {
     for (size_t i = 0; i < g->all.count; i++)
-        g->all.items[i]->socket_exists = false;
+        g->all.items[i]->socket_exists = g->all.items[i]->configured != NULL;
     for (uint32_t i = 0; i < sockets->count; i++) {
         struct registrar *registrar = find_registrar(g, sockets->items[i].path);
         if (!registrar) {
-            registrar = registrar_new(g, sockets->items[i].path);
+            registrar = registrar_new(g, sockets->items[i].path, /* configured= */ NULL);
             if (registrar && vec_push(&g->all, registrar) < 0)
                 registrar = registrar_free(registrar);
         }
@@ -166,6 +166,9 @@ static bool registrar_step(struct registrar *registrar)
              (!registrar->socket_exists || registrar->must_restart ||
               !socket_id_is_same(&registrar->current, &registrar->served)))
         registrar_leave(registrar);
+    else if (registrar->state == REGISTRAR_REGISTERED && registrar->configured &&
+             !rpc_watch_is_active(&registrar->watch) && !timer_is_armed(&registrar->retry))
+        registrar_reconnect(registrar);
     return true;
 }
 
@@ -205,6 +208,20 @@ static void on_ready_retry(void *ctx)
     loop_defer(&g->pump);
 }
 
+static int add_configured(struct csi_registration *g, struct error *err)
+{
+    for (size_t i = 0; i < g->o.configured_count; i++) {
+        const struct csi_configured_driver *one = &g->o.configured[i];
+        struct registrar *registrar = registrar_new(g, one->socket, one);
+
+        if (!registrar || vec_push(&g->all, registrar) < 0) {
+            (void)registrar_free(registrar);
+            return error_no_memory(err);
+        }
+    }
+    return 0;
+}
+
 int csi_registration_new(const struct csi_registration_options *o, struct csi_registration **ret,
                          struct error *err)
 {
@@ -228,6 +245,8 @@ int csi_registration_new(const struct csi_registration_options *o, struct csi_re
     r = o->metrics ? api_count(&g->api, o->metrics, err) : 0;
     if (r == 0)
         r = socket_watch_new(o->loop, dir, on_sockets, g, &g->watch, err);
+    if (r == 0)
+        r = add_configured(g, err);
     if (r < 0)
         return r;
     loop_defer(&g->pump);

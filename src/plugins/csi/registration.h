@@ -7,6 +7,10 @@
  *             │                   └───────────┴──────► undoing ─┐                        │ failed
  *             └──► refusing (notified) ◄────────────────────────┘      leaving ◄─────────┴── removed
  *
+ * A configured driver has no registrar: its own socket is asked (GetPluginInfo instead of GetInfo), nobody is
+ * notified, and it stays registered. When its session has ended and the driver is back, it is described
+ * again.
+ *
  * Failures are retried after 500 ms, with the delay doubled each time, up to 2 minutes. A socket that was
  * created again under its path is another socket: the old one is unregistered first. A failure of the API
  * while a driver leaves is retried until the driver returns. No driver is registered before the node has a
@@ -24,13 +28,21 @@
 
 struct csi_registration;
 
+/* A driver without a registrar. Borrowed while the registration exists. */
+struct csi_configured_driver {
+    const char *driver; /* which it must report */
+    const char *socket;
+};
+
 struct csi_registration_options {
     struct loop *loop;
     struct rpc_client *rpc; /* freed after the registration */
     struct client *client;
     struct metrics *metrics;     /* NULL: not counted */
     struct csi_drivers *drivers; /* borrowed */
-    const char *root;            /* of the node agent */
+    const struct csi_configured_driver *configured;
+    size_t configured_count;
+    const char *root; /* of the node agent */
     const char *node_name;
     uint64_t seed;
     /* Reports a failure that is reported nowhere else. May be NULL. */

@@ -25,11 +25,14 @@ enum registrar_state {
 struct registrar {
     struct csi_registration *owner;
     enum registrar_state state;
-    bool socket_exists;       /* at the last scan */
-    bool is_notified;         /* on_change() has reported it as registered */
-    bool must_restart;        /* it lost its entry in the table */
-    struct socket_id current; /* of the existing socket */
-    struct socket_id served;  /* of the socket being registered */
+    const struct csi_configured_driver *configured; /* NULL: the socket is a registrar's */
+    struct rpc_watch watch;                         /* of the session to a registered configured driver */
+    bool is_watched;                                /* it was, since it was registered */
+    bool socket_exists;                             /* at the last scan */
+    bool is_notified;                               /* on_change() has reported it as registered */
+    bool must_restart;                              /* it lost its entry in the table */
+    struct socket_id current;                       /* of the existing socket */
+    struct socket_id served;                        /* of the socket being registered */
     struct rpc_call call;
     enum csi_method method; /* of the call */
     struct timer retry;
@@ -58,8 +61,9 @@ struct csi_registration {
 
 /* --- One socket (registrar.c) --- */
 
-/* Idle. Paths are copied. NULL without memory. */
-struct registrar *registrar_new(struct csi_registration *g, const char *path);
+/* Idle. The path is copied. configured: NULL for the socket of a registrar. NULL without memory. */
+struct registrar *registrar_new(struct csi_registration *g, const char *path,
+                                const struct csi_configured_driver *configured);
 /* Accepts NULL. */
 struct registrar *registrar_free(struct registrar *registrar);
 
@@ -71,6 +75,8 @@ bool registrar_has_other(const struct registrar *registrar);
 void registrar_ask(struct registrar *registrar);
 void registrar_leave(struct registrar *registrar);
 void registrar_describe(struct registrar *registrar);
+/* A registered configured driver whose session has ended: connects to it and describes it again. */
+void registrar_reconnect(struct registrar *registrar);
 
 /* The API objects match its state, or err has the reason why not. */
 void registrar_on_installed(struct registrar *registrar, int r, const struct error *err);

@@ -1,0 +1,256 @@
+/* Reads class parameters: two tables of keys, and a template language of one construct, `${token}`. */
+#include "controllers/csi/csi_parameters.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "api/names.h"
+#include "api/quote.h"
+
+#define PREFIX "csi.storage.k8s.io/"
+#define TEXT_BYTES_MAX ((size_t)64 << 10) /* of a template that is filled in */
+
+/* --- Keys --- */
+
+struct secret_keys {
+    const char *what; /* in messages */
+    const char *name, *ns;
+    const char *old_name, *old_ns; /* deprecated; passed to the driver, too. NULL: none */
+};
+
+static const struct secret_keys default_keys = { "Default", PREFIX "secret-name", PREFIX "secret-namespace",
+                                                 NULL, NULL };
+
+static const struct secret_keys use_keys[] = {
+    [CSI_FOR_PROVISIONER] = { "Provisioner", PREFIX "provisioner-secret-name",
+                              PREFIX "provisioner-secret-namespace", "csiProvisionerSecretName",
+                              "csiProvisionerSecretNamespace" },
+    [CSI_FOR_CONTROLLER_PUBLISH] = { "ControllerPublish", PREFIX "controller-publish-secret-name",
+                                     PREFIX "controller-publish-secret-namespace",
+                                     "csiControllerPublishSecretName",
+                                     "csiControllerPublishSecretNamespace" },
+    [CSI_FOR_NODE_STAGE] = { "NodeStage", PREFIX "node-stage-secret-name",
+                             PREFIX "node-stage-secret-namespace", "csiNodeStageSecretName",
+                             "csiNodeStageSecretNamespace" },
+    [CSI_FOR_NODE_PUBLISH] = { "NodePublish", PREFIX "node-publish-secret-name",
+                               PREFIX "node-publish-secret-namespace", "csiNodePublishSecretName",
+                               "csiNodePublishSecretNamespace" },
+    [CSI_FOR_CONTROLLER_EXPAND] = { "ControllerExpand", PREFIX "controller-expand-secret-name",
+                                    PREFIX "controller-expand-secret-namespace", NULL, NULL },
+    [CSI_FOR_NODE_EXPAND] = { "NodeExpand", PREFIX "node-expand-secret-name",
+                              PREFIX "node-expand-secret-namespace", NULL, NULL },
+    [CSI_FOR_CONTROLLER_MODIFY] = { "ControllerModify", PREFIX "controller-modify-secret-name",
+                                    PREFIX "controller-modify-secret-namespace", NULL, NULL },
+};
+static_assert(ARRAY_LEN(use_keys) == CSI_SECRET_USE_COUNT, "keys for every use");
+
+static const char *get_parameter(const struct storage_class *k, const char *key)
+{
+    return key ? kv_get(k->parameters.items, k->parameters.count, key) : NULL;
+}
+
+static bool is_secret_key(const struct secret_keys *keys, const char *key)
+{
+    return strcmp(key, keys->name) == 0 || strcmp(key, keys->ns) == 0;
+}
+
+/* A key with the prefix that has a meaning here. */
+static bool is_known_key(const char *key)
+{
+    if (strcmp(key, PREFIX "fstype") == 0 || is_secret_key(&default_keys, key))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(use_keys); i++)
+        if (is_secret_key(&use_keys[i], key))
+            return true;
+    return false;
+}
+
+/* --- Templates --- */
+
+struct template_values {
+    const struct claim *claim; /* NULL: only the volume is known */
+    const char *volume_name;
+    bool
+        is_namespace; /* names and annotations of claims are under their users' control: not for namespaces */
+};
+
+/* NULL: no such token. */
+static const char *template_value(const struct template_values *v, struct str token)
+{
+    static const struct str annotation = STR_LIT("pvc.annotations['");
+    const struct object *claim = v->claim ? &v->claim->obj : NULL;
+
+    if (str_is(token, "pv.name"))
+        return v->volume_name;
+    if (!claim)
+        return NULL;
+    if (str_is(token, "pvc.namespace"))
+        return claim->ns;
+    if (v->is_namespace)
+        return NULL;
+    if (str_is(token, "pvc.name"))
+        return claim->name;
+    if (!str_has_prefix(token, annotation.s) || !str_has_suffix(token, "']"))
+        return NULL;
+    for (uint32_t i = 0; i < claim->annotations.count; i++) {
+        struct str key = { token.s + annotation.len, token.len - annotation.len - strlen("']") };
+
+        if (str_is(key, claim->annotations.items[i].key))
+            return claim->annotations.items[i].value;
+    }
+    return NULL;
+}
+
+/* Fills in a template; the unknown tokens are listed in `unknown`, quoted. */
+static void fill_template(const struct template_values *v, const char *template, struct buf *ret,
+                          struct buf *unknown)
+{
+    const char *begin, *end;
+    char quoted[512];
+
+    while ((begin = strstr(template, "${")) && (end = strchr(begin, '}'))) {
+        struct str token = { begin + 2, (size_t)(end - begin - 2) };
+        const char *value = template_value(v, token);
+
+        buf_add(ret, template, (size_t)(begin - template));
+        if (value) {
+            buf_add_cstr(ret, value);
+        } else {
+            if (unknown->len)
+                buf_add_char(unknown, ' ');
+            buf_add_cstr(unknown, quote_text(quoted, sizeof quoted, token));
+        }
+        template = end + 1;
+    }
+    buf_add_cstr(ret, template);
+}
+
+/* A template filled in, as a name that follows the rule. what: "namespace name", "secret name". */
+static int resolve_name(struct arena *a, const char *template, const struct template_values *v,
+                        enum name_rule rule, const char *what, const char **ret, struct error *err)
+{
+    _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX), unknown = BUF_INIT(TEXT_BYTES_MAX);
+    int r;
+
+    fill_template(v, template, &text, &unknown);
+    r = buf_check(&text, what, err);
+    if (r < 0)
+        return r;
+    if (unknown.len || unknown.failed)
+        return error_set(err, ERR_INVALID, "error resolving value \"%s\": invalid tokens: [%s]", template,
+                         buf_cstr(&unknown));
+    if (!name_is_valid(rule, buf_str(&text)))
+        return strcmp(template, buf_cstr(&text)) == 0
+                   ? error_set(err, ERR_INVALID, "\"%s\" is not a valid %s", template, what)
+                   : error_set(err, ERR_INVALID, "\"%s\" resolved to \"%s\" which is not a valid %s",
+                               template, buf_cstr(&text), what);
+    *ret = arena_dup(a, buf_str(&text));
+    return arena_check(a, err);
+}
+
+/* --- Secrets --- */
+
+struct secret_templates {
+    const char *name, *ns; /* NULL: none */
+};
+
+static int find_templates(const struct storage_class *k, const struct secret_keys *keys,
+                          struct secret_templates *ret, struct error *err)
+{
+    const char *name = get_parameter(k, keys->name), *ns = get_parameter(k, keys->ns);
+    const char *old_name = get_parameter(k, keys->old_name), *old_ns = get_parameter(k, keys->old_ns);
+    int names = (name != NULL) + (old_name != NULL), namespaces = (ns != NULL) + (old_ns != NULL);
+
+    if (names != namespaces)
+        return error_set(err, ERR_INVALID,
+                         "either name and namespace for %s secrets specified, Both must be specified",
+                         keys->what);
+    if (names > 1)
+        return error_set(err, ERR_INVALID,
+                         "%s secrets specified in parameters with both \"csi\" and \"%s\" keys", keys->what,
+                         PREFIX);
+    *ret = (struct secret_templates){ name ? name : old_name, ns ? ns : old_ns };
+    return 0;
+}
+
+int csi_secret_reference(struct arena *a, const struct storage_class *class, enum csi_secret_use use,
+                         const struct claim *claim, const char *volume_name, struct secret_ref *ret,
+                         struct error *err)
+{
+    struct template_values v = { .claim = claim, .volume_name = volume_name, .is_namespace = true };
+    struct secret_templates t = { NULL, NULL };
+    struct secret_ref found = { "", "" };
+    int r = find_templates(class, &use_keys[use], &t, err);
+
+    if (r < 0)
+        return error_wrap(err, "failed to get name and namespace template from params");
+    if (!t.name || (t.name[0] == '\0' && t.ns[0] == '\0')) {
+        r = find_templates(class, &default_keys, &t, err);
+        if (r < 0)
+            return error_wrap(err, "failed to get default name and namespace template from params");
+    }
+    if (!t.name || (t.name[0] == '\0' && t.ns[0] == '\0')) {
+        *ret = found;
+        return 0;
+    }
+    r = resolve_name(a, t.ns, &v, NAME_DNS_LABEL, "namespace name", &found.ns, err);
+    v.is_namespace = false;
+    if (r == 0)
+        r = resolve_name(a, t.name, &v, NAME_DNS_SUBDOMAIN, "secret name", &found.name, err);
+    if (r == 0)
+        *ret = found;
+    return r;
+}
+
+/* --- File system, and the rest --- */
+
+int csi_fs_type(const struct storage_class *class, const char **ret, struct error *err)
+{
+    const char *found = "";
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < class->parameters.count; i++) {
+        const struct kv *p = &class->parameters.items[i];
+
+        if (strcasecmp(p->key, "fstype") == 0 || strcmp(p->key, PREFIX "fstype") == 0) {
+            found = p->value;
+            count++;
+        }
+    }
+    if (count > 1)
+        return error_set(err, ERR_INVALID,
+                         "fstype specified in parameters with both \"fstype\" and \"%s\" keys",
+                         PREFIX "fstype");
+    *ret = found;
+    return 0;
+}
+
+int csi_driver_parameters(struct arena *a, const struct storage_class *class,
+                          const struct csi_extra_metadata *extra, struct kvs *ret, struct error *err)
+{
+    struct kv *items = arena_array(a, (size_t) class->parameters.count + 3, sizeof *items);
+    uint32_t count = 0;
+
+    if (!items)
+        return arena_check(a, err);
+    for (uint32_t i = 0; i < class->parameters.count; i++) {
+        const char *key = class->parameters.items[i].key;
+
+        if (strncmp(key, PREFIX, strlen(PREFIX)) != 0)
+            items[count++] = class->parameters.items[i];
+        else if (!is_known_key(key))
+            return error_set(
+                err, ERR_INVALID,
+                "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"%s\" "
+                "with reserved namespace %s",
+                key, PREFIX);
+    }
+    if (extra) {
+        items[count++] = (struct kv){ PREFIX "pvc/name", extra->claim->obj.name };
+        items[count++] = (struct kv){ PREFIX "pvc/namespace", extra->claim->obj.ns };
+        items[count++] = (struct kv){ PREFIX "pv/name", extra->volume_name };
+    }
+    kv_sort(items, count);
+    *ret = (struct kvs){ items, count };
+    return 0;
+}

@@ -1,0 +1,166 @@
+/* The provisioner of a driver, the part of external-provisioner: the provisioning loop (provisioner_type.h)
+ * with CreateVolume and DeleteVolume as its storage. */
+#include "controllers/csi/csi_provision_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_NS NS_PER_S
+#define RETRY_NS_MAX (300 * NS_PER_S)
+
+uint64_t csi_call_limit_ns(const struct csi_provisioner *p)
+{
+    return p->o.settings->timeout_ns ? p->o.settings->timeout_ns : CSI_TIMEOUT_NS;
+}
+
+/* Provisioned by this driver, or created by hand for it. With a deployment per node: of this node. */
+static bool owns_volume(const void *ctx, const struct volume *v)
+{
+    const struct csi_provisioner *p = ctx;
+    const char *driver = csi_peer_name(p->o.peer), *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
+    const struct object *node;
+    struct error err;
+
+    if (v->source.kind != SOURCE_CSI || strcmp(v->source.csi->driver, driver) != 0)
+        return false;
+    if (by && strcmp(by, driver) != 0 && !object_annotation_is(&v->obj, ANN_MIGRATED_TO, driver))
+        return false;
+    if (!p->o.node_name)
+        return true;
+    node = informer_get(p->inputs.nodes, "", p->o.node_name);
+    return v->affinity && node &&
+           node_affinity_check(v->affinity, node->labels.items, node->labels.count, &err) == 0;
+}
+
+const struct provisioner_type csi_storage_type = { .prepare = csi_provision_prepare,
+                                                   .provision = csi_provision_start,
+                                                   .provision_cancel = csi_provision_cancel,
+                                                   .remove = csi_remove_start,
+                                                   .remove_cancel = csi_remove_cancel,
+                                                   .owns = owns_volume,
+                                                   .finalizer = CSI_PROVISIONER_FINALIZER,
+                                                   .has_data_sources = true };
+
+/* --- Lifecycle --- */
+
+static void provisioner_end(void *function)
+{
+    struct csi_provisioner *p = function;
+
+    if (!p)
+        return;
+    if (p->loop)
+        p->loop = p->o.loop->free(p->loop);
+    recorder_free(p->recorder);
+    free(p);
+}
+
+static int open_caches(struct csi_provisioner *p, struct error *err)
+{
+    struct informers *all = p->o.part.informers;
+
+    p->volumes = informers_get(all, KIND_VOLUME, err);
+    p->attachments = p->volumes ? informers_get(all, KIND_ATTACHMENT, err) : NULL;
+    p->drivers = p->attachments ? informers_get(all, KIND_CSI_DRIVER, err) : NULL;
+    p->inputs = (struct csi_plan_inputs){ .peer = p->o.peer, .settings = p->o.settings, .rng = &p->rng };
+    p->inputs.nodes = p->drivers ? informers_get(all, KIND_NODE, err) : NULL;
+    p->inputs.csi_nodes = p->inputs.nodes ? informers_get(all, KIND_CSI_NODE, err) : NULL;
+    p->inputs.attributes_classes =
+        p->inputs.csi_nodes ? informers_get(all, KIND_ATTRIBUTES_CLASS, err) : NULL;
+    return p->inputs.attributes_classes ? 0 : -(int)err->code;
+}
+
+static int open_loop(struct csi_provisioner *p, struct error *err)
+{
+    const struct csi_driver_settings *s = p->o.settings;
+    struct provisioner_options o = {
+        .part = p->o.part,
+        .type = &csi_storage_type,
+        .ctx = p,
+        .name = csi_peer_name(p->o.peer),
+        .name_prefix = s->name_prefix,
+        .component = CSI_PROVISIONER_MANAGER,
+        .record_ns = p->o.record_ns,
+        .record_name = p->record_name,
+        .node_name = p->o.node_name,
+        .limits = { .retry_ns = s->retry_ns ? s->retry_ns : RETRY_NS,
+                    .retry_ns_max = s->retry_ns_max ? s->retry_ns_max : RETRY_NS_MAX,
+                    .slow_ns = s->retry_ns_max ? s->retry_ns_max : RETRY_NS_MAX,
+                    .qps = -1,
+                    .in_flight_max = s->creates_max ? s->creates_max : CSI_CREATES_MAX,
+                    .has_no_failures_max = true,
+                    .saves_until_done = true },
+    };
+
+    return p->o.loop->new (&o, &p->loop, err);
+}
+
+static int provisioner_begin(const struct csi_function_options *o, void **ret, struct error *err)
+{
+    struct csi_provisioner *p = calloc(1, sizeof *p);
+    const char *driver = csi_peer_name(o->peer);
+    int64_t now_ms = clock_real_ns(o->part.clock) / (int64_t)NS_PER_MS;
+    int r;
+
+    if (!p)
+        return error_no_memory(err);
+    p->o = *o;
+    rng_init(&p->rng, component_seed(&o->part, driver));
+    (void)snprintf(p->identity, sizeof p->identity, "%" PRId64 "-%" PRIu64 "-%s%s%s", now_ms,
+                   rng_below(&p->rng, 10000), driver, o->node_name ? "-" : "",
+                   o->node_name ? o->node_name : "");
+    (void)snprintf(p->record_name, sizeof p->record_name, "berth-csi-%s%s%s", driver, o->node_name ? "-" : "",
+                   o->node_name ? o->node_name : "");
+    r = open_caches(p, err);
+    if (r == 0)
+        r = component_api(&o->part, CSI_PROVISIONER_MANAGER, &p->api, err);
+    if (r == 0)
+        r = component_recorder(&o->part, CSI_PROVISIONER_MANAGER, &p->recorder, err);
+    if (r == 0)
+        r = open_loop(p, err);
+    if (r < 0)
+        provisioner_end(p);
+    else
+        *ret = p;
+    return r;
+}
+
+static void provisioner_run(void *function)
+{
+    struct csi_provisioner *p = function;
+
+    p->o.loop->start(p->loop);
+}
+
+static const char *provisioner_verify(const void *function)
+{
+    const struct csi_provisioner *p = function;
+
+    return p->o.loop->check(p->loop);
+}
+
+/* A driver that cannot provision still gets one, which says so in events. */
+static bool is_wanted(const struct csi_peer *peer, const struct csi_driver_settings *s)
+{
+    (void)peer;
+    (void)s;
+    return true;
+}
+
+/* As external-provisioner names it: the driver's name, without slashes. */
+static int write_lease_name(const char *driver, struct buf *ret, struct error *err)
+{
+    for (const char *c = driver; *c; c++)
+        buf_add_char(ret, *c == '/' ? '-' : *c);
+    return buf_check(ret, "lease name", err);
+}
+
+const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
+                                                        .lease_name = write_lease_name,
+                                                        .is_wanted = is_wanted,
+                                                        .new = provisioner_begin,
+                                                        .start = provisioner_run,
+                                                        .free = provisioner_end,
+                                                        .check = provisioner_verify };
