@@ -259,9 +259,9 @@ static bool path_is_below(const char *path, const char *root)
  * by their handlers. */
 static bool is_path(const struct apiserver *s, const char *path)
 {
-    return (s->write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
-           (s->explain && path_is_below(path, WHY_PATH)) || strcmp(path, "/version") == 0 ||
-           (s->write_status && strcmp(path, STATUS_PATH) == 0) || strcmp(path, "/metrics") == 0 ||
+    return (s->pages.write_stats && strcmp(path, STATS_PATH) == 0) || strcmp(path, "/") == 0 ||
+           (s->pages.explain && path_is_below(path, WHY_PATH)) || strcmp(path, "/version") == 0 ||
+           (s->pages.write_status && strcmp(path, STATUS_PATH) == 0) || strcmp(path, "/metrics") == 0 ||
            health_has_path(str_of(path)) || path_is_below(path, "/openapi") || path_is_below(path, "/api") ||
            path_is_below(path, "/apis");
 }
@@ -279,10 +279,10 @@ static void serve_root(struct call *c)
         "/openapi/v2",
         "/openapi/v3",
         "/readyz",
-        s->write_stats ? STATS_PATH : NULL,
-        s->write_status ? STATUS_PATH : NULL,
+        s->pages.write_stats ? STATS_PATH : NULL,
+        s->pages.write_status ? STATUS_PATH : NULL,
         "/version",
-        s->explain ? WHY_PATH : NULL,
+        s->pages.explain ? WHY_PATH : NULL,
     };
 
     json_out_object(&c->reply, NULL);
@@ -295,9 +295,9 @@ static void serve_root(struct call *c)
     call_answer_json_reply(c, 200);
 }
 
-static void serve_written(struct call *c, void (*write_text)(void *ctx, struct buf *out), void *ctx)
+static void serve_written(struct call *c, void (*write_text)(void *ctx, struct buf *out))
 {
-    write_text(ctx, &c->reply);
+    write_text(c->server->pages.ctx, &c->reply);
     call_answer_json_reply(c, 200);
 }
 
@@ -305,11 +305,11 @@ static void serve_why(struct call *c)
 {
     const char *path = c->route.path + strlen(WHY_PATH);
     bool all = str_is(params_get(&c->params, "all"), "true");
+    const struct apiserver_pages *pages = &c->server->pages;
     struct sliced_answer *answer = NULL;
     struct error err;
 
-    if (c->server->explain(c->server->explain_ctx, path + (path[0] == '/'), all, &c->reply, &answer, &err) <
-        0)
+    if (pages->explain(pages->ctx, path + (path[0] == '/'), all, &c->reply, &answer, &err) < 0)
         call_fail(c, &err, NULL);
     else if (answer)
         sliced_answer_take(c->server->sliced_answers, c, answer);
@@ -333,9 +333,9 @@ static void serve_path(struct call *c)
     else if (strcmp(path, "/metrics") == 0)
         counts_serve(c);
     else if (strcmp(path, STATS_PATH) == 0)
-        serve_written(c, c->server->write_stats, c->server->stats_ctx);
+        serve_written(c, c->server->pages.write_stats);
     else if (strcmp(path, STATUS_PATH) == 0)
-        serve_written(c, c->server->write_status, c->server->status_ctx);
+        serve_written(c, c->server->pages.write_status);
     else if (path_is_below(path, WHY_PATH))
         serve_why(c);
     else if (path_is_below(path, "/openapi"))

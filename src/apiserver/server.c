@@ -51,12 +51,7 @@ int apiserver_new(const struct apiserver_options *o, struct apiserver **ret, str
     s->advertised = o->advertised;
     s->is_plain = !o->server_cert_pem;
     s->event_ttl_seconds = o->event_ttl_seconds;
-    s->write_stats = o->write_stats;
-    s->stats_ctx = o->stats_ctx;
-    s->explain = o->explain;
-    s->explain_ctx = o->explain_ctx;
-    s->write_status = o->write_status;
-    s->status_ctx = o->status_ctx;
+    s->pages = o->pages;
     rng_init(&s->rng, o->seed);
     json_init(&s->doc, SCRATCH_BYTES_MAX);
     buf_init(&s->text, SCRATCH_BYTES_MAX);

@@ -32,6 +32,16 @@ struct sliced_answers;
 struct watches;
 struct web_guard;
 
+/* Responses that other components of the process make, as JSON. NULL: the path does not exist. */
+struct apiserver_pages {
+    void (*write_stats)(void *ctx, struct buf *out);  /* /stats/volumes */
+    void (*write_status)(void *ctx, struct buf *out); /* /status */
+    /* /why/PATH; all: ?all=true. Writes the response, or returns one that is made in slices. */
+    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
+                   struct error *err);
+    void *ctx;
+};
+
 struct apiserver_options {
     struct loop *loop;
     const struct clock *clock;
@@ -45,17 +55,7 @@ struct apiserver_options {
     const char *advertised;
     const char *ca_pem; /* for the ConfigMaps kube-root-ca.crt; NULL: none */
     int64_t event_ttl_seconds;
-    /* Writes the response of /stats/volumes, as JSON; NULL: the path does not exist. */
-    void (*write_stats)(void *ctx, struct buf *out);
-    void *stats_ctx;
-    /* Makes the response of /why/PATH, as JSON; all: ?all=true. Writes it, or returns a response that is made
-     * in slices. NULL: the path does not exist. */
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
-                   struct error *err);
-    void *explain_ctx;
-    /* Writes the response of /status, as JSON; NULL: the path does not exist. */
-    void (*write_status)(void *ctx, struct buf *out);
-    void *status_ctx;
+    struct apiserver_pages pages;
 };
 
 struct apiserver {
@@ -69,13 +69,7 @@ struct apiserver {
     char *ca_pem;
     bool is_plain; /* without TLS */
     int64_t event_ttl_seconds;
-    void (*write_stats)(void *ctx, struct buf *out);
-    void *stats_ctx;
-    int (*explain)(void *ctx, const char *path, bool all, struct buf *out, struct sliced_answer **ret,
-                   struct error *err);
-    void *explain_ctx;
-    void (*write_status)(void *ctx, struct buf *out);
-    void *status_ctx;
+    struct apiserver_pages pages;
     bool is_stopping; /* readyz fails, no new watches */
     struct metrics *metrics;
     struct apiserver_counts *counts;

@@ -43,6 +43,13 @@ struct error {
     char msg[ERROR_MSG_BYTES_MAX];
 };
 
+/* A code without a message. For functions that run often: an initializer clears the whole message. */
+static inline void error_init(struct error *e, enum err code)
+{
+    e->code = code;
+    e->msg[0] = '\0';
+}
+
 /* Replaces the message, which may itself be among the arguments. A message that is too long for the buffer is
  * cut at a character boundary. Returns -code. */
 int error_set(struct error *e, enum err code, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

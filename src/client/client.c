@@ -313,8 +313,9 @@ static bool gate_lets_pass(const struct client_call *call, struct error *err)
 static bool call_start_attempt(struct client_call *call)
 {
     struct client *c = call->client;
-    struct error e = { .code = ERR_CANCELLED };
+    struct error e;
 
+    error_init(&e, ERR_CANCELLED);
     if (!gate_lets_pass(call, &e)) {
         call_fail_later(call, &e);
         return false;

@@ -100,12 +100,9 @@ static int open_server(struct daemon *d, struct error *err)
                                    .metrics = d->metrics,
                                    .authenticator = s->authenticator,
                                    .event_ttl_seconds = (int64_t)d->settings->event_ttl_seconds,
-                                   .write_stats = parts & DAEMON_NODE ? report_write_stats : NULL,
-                                   .stats_ctx = d,
-                                   .explain = parts & ~(unsigned)DAEMON_NODE ? report_explain : NULL,
-                                   .explain_ctx = d,
-                                   .write_status = report_write_status,
-                                   .status_ctx = d };
+                                   .pages = { parts & DAEMON_NODE ? report_write_stats : NULL,
+                                              report_write_status,
+                                              parts & ~(unsigned)DAEMON_NODE ? report_explain : NULL, d } };
     int r = io_random(&o.seed, sizeof o.seed, err);
 
     if (r == 0)

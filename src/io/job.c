@@ -91,11 +91,6 @@ void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx)
     }
 }
 
-void job_stop(struct job *j)
-{
-    job_request_stop(j, JOB_STOPPED);
-}
-
 struct job *job_drop(struct job *j)
 {
     if (!j || j->is_ending)

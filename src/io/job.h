@@ -42,7 +42,7 @@ struct job_type {
 /* On the loop, once. The job is freed when it returns. */
 typedef void job_done_fn(void *ctx, struct job *j, int r, const struct error *err);
 
-enum job_stop { JOB_NOT_STOPPED, JOB_TIMED_OUT, JOB_STOPPED, JOB_DROPPED };
+enum job_stop { JOB_NOT_STOPPED, JOB_TIMED_OUT, JOB_DROPPED };
 
 /* JOB_REFUSED: by the pool, whose queue is full or which has no thread. */
 enum job_state { JOB_IDLE, JOB_POOLED, JOB_REFUSED };
@@ -72,10 +72,6 @@ struct job {
 /* done is called once, never from within this call. -ERR_UNAVAILABLE if the pool refuses the job: nothing was
  * done. -ERR_TIMEOUT if it fails after its limit. */
 void job_begin(struct job *j, struct pool *pool, job_done_fn *done, void *ctx);
-
-/* Requests it to end. done is called as usual, with -ERR_CANCELLED if the function never ran or obeyed the
- * request. */
-void job_stop(struct job *j);
 
 /* Ends the owner's interest: done is not called any more, a running function is asked to stop, and the job is
  * freed when it has. Within its own done callback this does nothing. Takes NULL; always returns NULL. */

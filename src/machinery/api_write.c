@@ -240,7 +240,8 @@ static void write_fail(struct api_flight *w, const struct error *e)
 /* Nothing had to be written, or nothing more. */
 static void write_succeed(struct api_flight *w, const struct object *now)
 {
-    struct client_answer a = request_failed(&(struct error){ .code = ERR_NONE });
+    static const struct error none;
+    struct client_answer a = request_failed(&none);
 
     a.object = now ? object_ref(now) : NULL;
     write_end(w, API_ALREADY, &a);
@@ -293,8 +294,9 @@ static void send_body(struct api_flight *w, struct str body)
 static void decide_body(struct api_flight *w, const struct object *now)
 {
     _cleanup_(buf_done_p) struct buf body = BUF_INIT(WRITE_BODY_BYTES_MAX);
-    struct error e = { .code = ERR_INTERNAL };
+    struct error e;
 
+    error_init(&e, ERR_INTERNAL);
     switch (w->o.decide((void *)(uintptr_t)w->o.decide_ctx, now, &body, &e)) {
     case API_SEND:
         if (buf_check(&body, "body", &e) < 0)

@@ -235,7 +235,7 @@ void informer_observe(struct informer *i, const struct object *o)
 {
     struct str version = object_version(o);
     const struct object *old;
-    struct error err = { 0 };
+    struct error ignored; /* without memory the watch delivers it later */
     bool may_match = !i->label_selector && !i->field_selector;
 
     assert(o->kind == i->kind);
@@ -249,7 +249,7 @@ void informer_observe(struct informer *i, const struct object *o)
         return;
     if (old && version_cmp(version, object_version(old)) != 1)
         return;
-    (void)informer_set(i, old, o, &err); /* without memory the watch delivers it later */
+    (void)informer_set(i, old, o, &ignored);
 }
 
 /* --- Handlers --- */

@@ -434,7 +434,7 @@ static int reflector_apply(struct reflector *r, const struct client_event *ev, s
 static void on_event(void *ctx, const struct client_event *ev)
 {
     struct reflector *r = ctx;
-    struct error err = { 0 };
+    struct error err;
     int done;
 
     r->has_event = true;

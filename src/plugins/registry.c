@@ -309,21 +309,6 @@ int registry_by_name(struct plugin_registry *g, const char *name, const struct v
     return 0;
 }
 
-int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_spec *s,
-                                const struct volume_plugin **ret, struct error *err)
-{
-    const struct volume_plugin *p = NULL;
-    int r = registry_by_spec(g, s, &p, err);
-
-    if (!p)
-        return s ? error_set(err, (enum err) - r, "could not find volume plugin for spec: %s", spec_name(s))
-                 : r;
-    r = plugin_require(p->access_modes ? p : NULL, "persistent", err);
-    if (r == 0)
-        *ret = p;
-    return r;
-}
-
 int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_spec *s,
                                 const struct volume_plugin **ret, struct error *err)
 {

@@ -66,10 +66,6 @@ int registry_by_spec(struct plugin_registry *g, const struct volume_spec *s, con
                      struct error *err);
 int registry_by_name(struct plugin_registry *g, const char *name, const struct volume_plugin **ret,
                      struct error *err);
-/* A plugin for PersistentVolumes. `could not find volume plugin for spec: NAME`, `no persistent volume plugin
- * matched`. */
-int registry_persistent_by_spec(struct plugin_registry *g, const struct volume_spec *s,
-                                const struct volume_plugin **ret, struct error *err);
 /* A plugin that can expand, or NULL. For a FlexVolume without a driver here it is one that leaves the work to
  * the nodes. */
 int registry_expandable_by_spec(struct plugin_registry *g, const struct volume_spec *s,

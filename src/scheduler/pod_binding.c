@@ -375,17 +375,9 @@ static void on_written(void *ctx, enum api_outcome outcome, const struct client_
 static enum api_decision decide_pair(void *ctx, const struct object *now, struct buf *body, struct error *err)
 {
     const struct binding *b = ctx;
-    const struct claim *c = b->claims.items[b->next].claim;
-    struct merge_patch p;
 
-    merge_patch_begin(&p, body, now);
-    if (!volume_is_for(volume_of(now), c)) /* reserved for the claim by another component: not set by us */
-        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
-    merge_patch_member(&p, "spec");
-    json_out_object(body, NULL);
-    claim_ref_write(body, c);
-    json_out_end_object(body);
-    return api_decision_of(merge_patch_end(&p, err));
+    return api_decision_of(
+        volume_write_reservation(volume_of(now), b->claims.items[b->next].claim, body, err));
 }
 
 static enum api_decision decide_provision(void *ctx, const struct object *now, struct buf *body,

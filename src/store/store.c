@@ -345,6 +345,7 @@ static void store_detach_write(struct store *s, struct store_write *w)
 /* The log has the batch: applies all of it, then notifies the watchers, then the writers. */
 static void store_apply(struct store *s)
 {
+    static const struct error none;
     struct store_write *w;
 
     assert(!s->is_delivering);
@@ -367,7 +368,7 @@ static void store_apply(struct store *s)
     s->is_delivering = false;
     while ((w = TAILQ_FIRST(&s->batch))) {
         TAILQ_REMOVE(&s->batch, w, link);
-        store_report(s, w, 0, &(struct error){ 0 });
+        store_report(s, w, 0, &none);
     }
 }
 

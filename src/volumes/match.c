@@ -7,7 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
+#include "api/json_out.h"
 #include "base/cleanup.h"
+#include "base/mutant.h"
+#include "machinery/component_deps.h"
+#include "machinery/merge_patch.h"
 
 const char *const reject_names[] = {
     [REJECT_NONE] = "none",
@@ -69,6 +73,21 @@ bool volume_is_for(const struct volume *v, const struct claim *c)
     return v->claim.is_set && strcmp(v->claim.name, c->obj.name) == 0 &&
            strcmp(v->claim.ns, c->obj.ns) == 0 &&
            (v->claim.uid[0] == '\0' || strcmp(v->claim.uid, c->obj.uid) == 0);
+}
+
+int volume_write_reservation(const struct volume *v, const struct claim *c, struct buf *out,
+                             struct error *err)
+{
+    struct merge_patch p;
+
+    merge_patch_begin(&p, out, MUTANT("binder-writes-without-version") ? NULL : &v->obj);
+    if (!volume_is_for(v, c))
+        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
+    merge_patch_member(&p, "spec");
+    json_out_object(out, NULL);
+    claim_ref_write(out, c);
+    json_out_end_object(out);
+    return merge_patch_end(&p, err);
 }
 
 /* Reserved for the claim, by its claimRef or by an assumption: exempt from some rules. */

@@ -57,6 +57,10 @@ void match_words(enum reject rule, const struct volume *v, const struct claim *c
 
 /* The volume's claimRef has the claim's name and namespace, and its uid if it has one. */
 bool volume_is_for(const struct volume *v, const struct claim *c);
+/* The patch that reserves this version of the volume for the claim: the claimRef, and the annotation that the
+ * binder set it, unless the volume is reserved for the claim by another component or a user. */
+int volume_write_reservation(const struct volume *v, const struct claim *c, struct buf *out,
+                             struct error *err);
 
 /* For a claim that names the volume: the few rules that apply even then, in their own order. Sizes are
  * compared in whole bytes here. */

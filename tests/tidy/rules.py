@@ -146,7 +146,6 @@ FOR_TESTS = {
     "omap_check": "checks the invariants of the map, after every step of its test",
     "pool_is_idle": "lets a test wait for workers that need the loop meanwhile",
     "quantity_sub": "proves quantity_add() by undoing it",
-    "registry_persistent_by_spec": "a part of the plugin contract that nothing here needs yet",
     "volume_index_free_count": "shows how much of it is free",
     "rpc_call_hold": "back-pressure of a streaming answer, proved before its first user in the program",
     "rpc_call_resume": "the same",

@@ -215,18 +215,6 @@ TEST(what_hangs_is_not_over_at_its_limit)
     fixture_done(&f);
 }
 
-TEST(whoever_began_it_may_stop_it)
-{
-    struct fixture f;
-
-    fixture_init(&f, NULL, 1);
-    job_stop(begin(&f, go_on, 0));
-    loop_run(f.loop);
-    ASSERT_INT(1, f.ended);
-    ASSERT_INT(-ERR_CANCELLED, f.r);
-    fixture_done(&f);
-}
-
 TEST(within_its_end_a_drop_is_nothing)
 {
     struct fixture f;
@@ -293,7 +281,7 @@ TEST(a_plugin_is_kept_until_the_end)
 
 /* --- All orders --- */
 
-enum act { ACT_LIMIT, ACT_STOP, ACT_DROP, ACT_COUNT };
+enum act { ACT_LIMIT, ACT_DROP, ACT_COUNT };
 
 /* Where a job is when things begin to happen to it. */
 enum place { PLACE_WAITS, PLACE_HEEDS, PLACE_HANGS, PLACE_REFUSED, PLACE_COUNT };
@@ -336,8 +324,6 @@ static void act_on(struct fixture *f, struct manual_clock *clock, struct job **j
     }
     if (act == ACT_LIMIT)
         loop_advance(f->loop, clock, LIMIT_NS);
-    else if (act == ACT_STOP)
-        job_stop(*j);
     else
         *j = job_drop(*j);
 }
@@ -359,9 +345,7 @@ static void play(enum place place, const enum act *acts, size_t count)
     atomic_store(&busy.is_free_to_go, true);
     while (loop_poll(f.loop))
         ;
-    if (count == 0 && place == PLACE_HEEDS)
-        job_stop(j);
-    if (count == 0 && place == PLACE_WAITS) /* it runs until it is asked */
+    if (count == 0 && (place == PLACE_HEEDS || place == PLACE_WAITS)) /* it runs until it is asked */
         loop_advance(f.loop, &clock, LIMIT_NS);
     fixture_done(&f);
     ASSERT_INT(is_dropped ? 0 : 1, f.ended);
@@ -371,7 +355,7 @@ static void play(enum place place, const enum act *acts, size_t count)
 }
 
 /* Told once, or not at all once it was dropped; freed once; what was stopped while it waited never runs. */
-TEST(any_order_of_limit_stop_and_drop)
+TEST(any_order_of_limit_and_drop)
 {
     for (enum place place = 0; place < PLACE_COUNT; place++) {
         play(place, NULL, 0);
@@ -383,31 +367,6 @@ TEST(any_order_of_limit_stop_and_drop)
                     play(place, (enum act[]){ a, b, c }, 3);
             }
         }
-    }
-}
-
-/* The reason that came first is told: what was stopped has no limit any more, and the other way round. */
-TEST(the_first_reason_is_told)
-{
-    static const struct {
-        enum act acts[2];
-        int r;
-    } rows[] = { { { ACT_LIMIT, ACT_STOP }, -ERR_TIMEOUT }, { { ACT_STOP, ACT_LIMIT }, -ERR_IO } };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct manual_clock clock;
-        struct fixture f;
-        struct job *j;
-
-        manual_clock_init(&clock, NS_PER_S, 0);
-        fixture_init(&f, &clock.clock, 1);
-        j = begin(&f, hang, LIMIT_NS);
-        await_running(&f);
-        act_on(&f, &clock, &j, rows[i].acts[0]);
-        act_on(&f, &clock, &j, rows[i].acts[1]);
-        fixture_done(&f);
-        ASSERT_INT(1, f.ended);
-        ASSERT_INT(rows[i].r, f.r);
     }
 }
 

@@ -359,8 +359,7 @@ TEST(the_server_shows_them_where_a_node_is)
     ASSERT_SENT(&w, 404, "GET", "/stats/volumes", NULL);
     ASSERT_SENT(&w, 200, "GET", "/", NULL);
     assert_null(strstr(buf_cstr(&w.text), "/stats"));
-    w.server->write_stats = write_word;
-    w.server->stats_ctx = word;
+    w.server->pages = (struct apiserver_pages){ .write_stats = write_word, .ctx = word };
     ASSERT_SENT(&w, 200, "GET", "/stats/volumes", NULL);
     ASSERT_GOT(&w, "yes", "word");
     ASSERT_SENT(&w, 405, "DELETE", "/stats/volumes", NULL);

@@ -139,8 +139,6 @@ TEST(registry_lets_others_expand)
     ASSERT_OK(registry_new(all, NULL, &g, &err));
     ASSERT_ERR(ERR_NOT_FOUND, registry_by_spec(g, &spec, &found, &err));
     ASSERT_STR("no volume plugin matched", err.msg);
-    ASSERT_ERR(ERR_NOT_FOUND, registry_persistent_by_spec(g, &spec, &found, &err));
-    ASSERT_STR("could not find volume plugin for spec: pv", err.msg);
     ASSERT_OK(registry_expandable_by_spec(g, &spec, &found, &err));
     assert_null(found);
     spec.volume = volume_of(flex);
@@ -297,7 +295,6 @@ static bool may(const struct volume_plugin *self, const struct volume_spec *s)
 }
 
 enum ability {
-    PERSISTS,
     PROVISIONS,
     DELETES,
     RECYCLES,
@@ -315,8 +312,6 @@ static int find(struct plugin_registry *g, const struct volume_spec *s, enum abi
     const struct volume_plugin *p = NULL;
     int r;
 
-    if (a == PERSISTS)
-        return registry_persistent_by_spec(g, s, ret, &err);
     if (a == EXPANDS)
         return registry_expandable_by_spec(g, s, ret, &err);
     r = registry_by_spec(g, s, &p, &err);
@@ -342,7 +337,6 @@ static int find(struct plugin_registry *g, const struct volume_spec *s, enum abi
     case MAPS_BLOCKS:
         *ret = p->block ? p : NULL;
         return 0;
-    case PERSISTS:
     case EXPANDS:
         break;
     }
@@ -365,7 +359,6 @@ TEST(registry_finds_by_ability)
         bool able_has_it;
         const char *error; /* without it */
     } rows[] = {
-        { PERSISTS, false, "no persistent volume plugin matched" },
         { PROVISIONS, false, "no provisionable volume plugin matched" },
         { DELETES, false, "no deletable volume plugin matched" },
         { RECYCLES, false, "no recyclable volume plugin matched" },

@@ -50,18 +50,7 @@ static void on_reserved(const struct sync_request *request, enum api_outcome out
 static enum api_decision decide_reserve(void *ctx, const struct object *now, struct buf *body,
                                         struct error *err)
 {
-    const struct claim *c = ctx;
-    struct merge_patch p;
-
-    merge_patch_begin(&p, body, MUTANT("binder-writes-without-version") ? NULL : now);
-    /* If a user reserved the volume for the claim, the annotation is not set. */
-    if (!volume_is_for(volume_of(now), c))
-        merge_patch_annotation(&p, ANN_BOUND_BY_CONTROLLER, "yes");
-    merge_patch_member(&p, "spec");
-    json_out_object(body, NULL);
-    claim_ref_write(body, c);
-    json_out_end_object(body);
-    return api_decision_of(merge_patch_end(&p, err));
+    return api_decision_of(volume_write_reservation(volume_of(now), ctx, body, err));
 }
 
 static void reserve_volume(struct sync *s, const struct volume *v, const struct claim *c)
