@@ -1,5 +1,5 @@
-/* Volumes on loop files: an image per volume, its loop device, and a file system on it. Only for drivers whose
- * state has `loop`; the volumes of others are directories. */
+/* Volumes on loop files: an image per volume, its loop device, and a file system on it. Only for drivers
+ * whose state has `loop`; the volumes of others are directories. */
 #include "csi_driver.h"
 
 #include <errno.h>

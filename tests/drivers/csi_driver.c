@@ -1,5 +1,5 @@
-/* A CSI driver for tests, with its registrar: a node service that really mounts and a controller service, whose
- * state is a directory.
+/* A CSI driver for tests, with its registrar: a node service that really mounts and a controller service,
+ * whose state is a directory.
  *
  *     csi_driver STATE SOCKET [REGISTRATION-SOCKET]
  *
@@ -140,8 +140,8 @@ static bool is_of_node(const struct call *c)
     return strncmp(c->method, "Node", 4) == 0;
 }
 
-/* Field 1 of every request about a volume is its id or its name, and field 2, whatever it is, begins as a text
- * does. */
+/* Field 1 of every request about a volume is its id or its name, and field 2, whatever it is, begins as a
+ * text does. */
 static void peek_volume(struct call *c)
 {
     Csi__V1__NodeUnstageVolumeRequest *m;
