@@ -265,6 +265,7 @@ static int new_csi(const struct component_env *env, void **ret, struct error *er
 
 COMPONENT_LIFE(csi, csi_controllers_start, csi_controllers_free)
 COMPONENT_CHECKS(csi, csi_controllers_check(c))
+COMPONENT_EXPLAINS(csi)
 
 static bool has_local(const struct daemon_settings *s)
 {
@@ -311,6 +312,7 @@ const struct component daemon_components[] = {
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,
+      .explain = explain_csi,
       .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
     { .name = "scheduler",

@@ -13,6 +13,7 @@
 #include "why/report.h"
 
 struct agent;
+struct csi_controllers;
 struct attach;
 struct binder;
 struct scheduler;
@@ -35,9 +36,10 @@ struct why_world {
     const struct clock *clock;
     const struct informer *caches[KIND_COUNT]; /* NULL: not known; pods have the index PODS_BY_CLAIM */
     const struct binder *binder;               /* NULL: not in this process; likewise below */
-    struct scheduler *scheduler; /* running, or one that follows the caches (scheduler_follow()) */
-    const struct agent *agent;   /* of one node */
-    const char *flex_dir;        /* where the agent looks for FlexVolume drivers */
+    struct scheduler *scheduler;       /* running, or one that follows the caches (scheduler_follow()) */
+    const struct agent *agent;         /* of one node */
+    const struct csi_controllers *csi; /* of this process; NULL: none */
+    const char *flex_dir;              /* where the agent looks for FlexVolume drivers */
     const struct attach *attach;
     const char *const *provisioners; /* external provisioners in this process, NULL at the end */
     /* Calls fn for the events about an object, in any order; may end early (struct why_event_slice). NULL:

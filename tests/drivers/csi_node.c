@@ -175,14 +175,15 @@ void node_do_expand(struct call *c)
 {
     Csi__V1__NodeExpandVolumeRequest *m = call_unpack(c, &csi__v1__node_expand_volume_request__descriptor);
     Csi__V1__NodeExpandVolumeResponse out = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
+    bool is_block;
 
     call_show(c, "path", m->volume_path);
     call_show(c, "staging", m->staging_target_path);
-    (void)call_show_capability(c, m->volume_capability);
+    is_block = call_show_capability(c, m->volume_capability);
     buf_addf(&c->shown, "required=%" PRId64 "\n", m->capacity_range ? m->capacity_range->required_bytes : -1);
     call_show_secrets(c, m->secrets, m->n_secrets);
     out.capacity_bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
-    if (disk_is_used() && !disk_grow(c->volume, m->volume_capability && m->volume_capability->mount))
+    if (disk_is_used() && !disk_grow(c->volume, !is_block))
         call_fail(c, 13, "the disk cannot be expanded");
     else
         call_answer(c, &out.base);

@@ -20,7 +20,8 @@ class Driver:
         self.write("name", name)
 
     def start(self):
-        self.process = subprocess.Popen([DRIVER, self.state, self.socket, self.registrar])
+        sockets = [self.socket, self.registrar] if self.registrar else [self.socket]
+        self.process = subprocess.Popen([DRIVER, self.state, *sockets])
 
     def kill(self):
         if self.process:
