@@ -5,16 +5,19 @@ import contextlib
 
 from server import await_that
 
+LOG_LINES_SHOWN = 100
 SECONDS_MAX = 30  # times the patience of server.py
 
 
 @contextlib.contextmanager
 def explained(node, shown):
-    """A wait that fails says why: shown() and the log."""
+    """A wait that fails says why: shown() and the log without its requests."""
     try:
         yield
     except AssertionError as why:
-        raise AssertionError(f"{why}: {shown()} {node.log}") from None
+        log = [line for line in node.log.splitlines() if " DEBUG request " not in line]
+        last = "\n".join(log[-LOG_LINES_SHOWN:])
+        raise AssertionError(f"{why}: {shown()}\n{last}") from None
 
 
 def stored(node, kind, name):
