@@ -80,6 +80,7 @@ soak: program
 	@BERTH_CRASHES=100 tests/integration/test_node_crash
 	@scripts/build $(RELEASE) tests/unit/test_path_races
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
+	@VM_CUTS=30 $(MAKE) vm
 	@tests/distro/first_steps bookworm
 	@tests/distro/first_steps trixie test_http_watch test_http_bad_input test_slow_clients test_client_network
 

@@ -97,7 +97,10 @@ def run(*command, **options):
     options.setdefault("timeout", COMMAND_SECONDS_MAX)
     options.setdefault("stdin", subprocess.DEVNULL)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    done = subprocess.run(command, text=True, errors="replace", check=False, **pipes, **options)
+    try:
+        done = subprocess.run(command, text=True, errors="replace", check=False, **pipes, **options)
+    except subprocess.TimeoutExpired as late:
+        raise OSError(f"{' '.join(command[:2])} did not end in {late.timeout} s") from late
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise OSError(f"{' '.join(command[:2])}: {said[-1] if said else f'exit status {done.returncode}'}")
@@ -323,6 +326,7 @@ def select(cache, wanted, say):
     chosen = read_selection(path, wanted, SELECTION_SECONDS_MAX)
     if chosen:
         return chosen
+    check_room(cache, CACHE_BYTES_MIN, "making the virtual machine")
     say("choosing packages")
     apt = Apt(os.path.join(cache, "apt"))
     try:
