@@ -245,21 +245,37 @@ static bool is_used(struct node_drivers *drivers, const struct storage_volume *v
     return u.is_used;
 }
 
+static bool is_share(const struct node_drivers *drivers, const struct storage_volume *v)
+{
+    return v >= drivers->shares.volumes && v < drivers->shares.volumes + drivers->shares.count;
+}
+
 /* True for a FlexVolume that was attached by controllers which ended before they recorded it. It stays
  * attached until a pod on the node uses it again (docs/operations.md). */
 static bool is_unrecorded(const struct node_drivers *drivers, const struct storage_volume *v, unsigned node)
 {
-    bool is_share = v >= drivers->shares.volumes && v < drivers->shares.volumes + drivers->shares.count;
-
-    return is_share && v->is_attached[node] && !v->is_reported[node];
+    return is_share(drivers, v) && v->is_attached[node] && !v->is_reported[node];
 }
 
-/* What cannot be reconstructed after a start, since its driver does not answer, is left to people. */
+/* True if the agent has found mounts that it could not reconstruct, because the driver did not answer at its
+ * start. A person must unmount them. */
 static bool has_unknown_mounts(const struct node_drivers *drivers, const struct machine *m)
 {
     const struct object *o = store_get(drivers->sim->server.store, KIND_NODE, "", m->name);
 
     return o && condition_status(&node_of(o)->conditions, NODE_UNKNOWN_MOUNTS) == CONDITION_TRUE;
+}
+
+/* While there are unknown mounts of a driver, the agent reports all its attached volumes as in use. */
+static bool may_be_unknown_mount(const struct node_drivers *drivers, const struct machine *m,
+                                 const struct storage_volume *v)
+{
+    const struct sim_storage *s = is_share(drivers, v) ? &drivers->shares : &drivers->disks;
+    bool is_mounted = false;
+
+    for (unsigned i = 0; i < s->count; i++)
+        is_mounted |= machine_mounts_disk(m, &s->volumes[i].disk);
+    return is_mounted && has_unknown_mounts(drivers, m);
 }
 
 bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *pod)
@@ -274,7 +290,7 @@ bool node_drivers_must_wait(struct node_drivers *drivers, const struct object *p
 
             if (v->is_attached[n] && strcmp(m->name, p->node_name) != 0 &&
                 (is_used(drivers, v, m->name, pod) || is_unrecorded(drivers, v, n) ||
-                 (machine_mounts_disk(m, &v->disk) && has_unknown_mounts(drivers, m))))
+                 may_be_unknown_mount(drivers, m, v)))
                 return true;
         }
     }
