@@ -70,7 +70,7 @@ static void tap_lose(struct client_attempt *a, const struct client_answer *answe
         t->late = a;
         t->late_answer = *answer;
         t->late_answer.status = NULL;
-        t->late_answer.object = object_ref(answer->object);
+        t->late_answer.object = answer->object ? object_ref(answer->object) : NULL;
     }
 }
 

@@ -163,6 +163,29 @@ TEST(S69_another_claim_by_the_name_is_looked_up)
     }
 }
 
+/* The answer for the old claim arrives after the volume was reserved for another claim. */
+TEST(S69_answer_about_an_old_claim_does_not_release_the_volume)
+{
+    struct world w;
+
+    world_init(&w);
+    claim_is_gone(&w);
+    fail_next(&w, TAP_LATE, "GET " CLAIMS "/c", 1);
+    world_start(&w);
+    world_rest(&w);
+    assert_non_null(w.tap->late);
+    ASSERT_SENT(&w.served, 200, "MERGE", VOLUMES "/p", "{'spec':{'claimRef':null}}");
+    make_claim(&w, "d", "", ",'volumeName':'p'");
+    world_rest(&w);
+    assert_bound(&w, "d", "p");
+    world_recount(&w);
+    world_deliver_late(&w);
+    world_settle(&w);
+    assert_bound(&w, "d", "p");
+    assert_writes(&w, 0);
+    world_done(&w);
+}
+
 TEST(S70_released_volumes_ask_for_nothing)
 {
     static const char *const phases[] = { "Released", "Failed" };

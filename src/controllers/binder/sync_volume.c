@@ -154,8 +154,9 @@ static void on_claim(const struct sync_request *request, enum api_outcome outcom
 
     if (outcome == API_REFUSED && a->r != -ERR_NOT_FOUND)
         return; /* unknown: proves nothing */
-    if (!v || !v->claim.is_set || v->claim.uid[0] == '\0' || strcmp(v->obj.uid, request->about->uid) != 0)
-        return; /* The volume changed during the request; its watch event requeues it. */
+    if (!v || strcmp(v->obj.uid, request->about->uid) != 0 || !v->claim.is_set ||
+        strcmp(v->claim.uid, volume_of(request->about)->claim.uid) != 0)
+        return; /* Another volume, or of another claim by now; its watch event requeues it. */
     if (c && is_claim(c, v) && is_released(v))
         rebind_volume(request->sync, v, c);
     else
