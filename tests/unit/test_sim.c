@@ -113,7 +113,8 @@ TEST(sim_the_same_seed_is_the_same_run)
         assert_true(a.digest == b.digest);
         assert_true(a.step == b.step && a.at_ns == b.at_ns && a.faults_made == b.faults_made);
         assert_true(a.digest != c.digest);
-        assert_true(a.step > STEPS && a.at_ns > 700 * NS_PER_S);
+        assert_true(a.step > STEPS && a.at_ns > 100 * NS_PER_S);
+        assert_true(c.step > STEPS && c.at_ns > 700 * NS_PER_S); /* every fourth seed stays longer */
     }
 }
 
