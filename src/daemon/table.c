@@ -18,6 +18,7 @@
 #include "controllers/provisioner/provisioner.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
+#include "io/env.h"
 #include "node/agent.h"
 #include "node/ready_files.h"
 #include "plugins/registry.h"
@@ -250,6 +251,7 @@ static int new_csi(const struct component_env *env, void **ret, struct error *er
                                          .types = csi_functions,
                                          .loop = &provisioner_loop,
                                          .identity = env->identity,
+                                         .pod_name = s->parts == DAEMON_CSI ? io_env("POD_NAME") : NULL,
                                          .lease_ns = env->lease_ns,
                                          .lease_duration_ns = s->lease_duration_ns,
                                          .renew_deadline_ns = s->renew_deadline_ns,
@@ -307,7 +309,7 @@ const struct component daemon_components[] = {
     { .name = "csi",
       .part = DAEMON_CSI,
       LIFE(csi),
-      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI,
+      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
       .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
       .section = "csi",
       .read_section = read_csi,

@@ -10,6 +10,7 @@
 
 static struct csi_driver_settings settings;
 static const struct csi_function_type *the_function;
+static const char *the_pod, *the_node; /* see csi_function_options */
 
 /* The function of a driver, created when the driver is ready. */
 struct part {
@@ -28,6 +29,8 @@ static inline void part_open(struct part *x)
                                       .settings = &x->settings,
                                       .loop = &provisioner_loop,
                                       .record_ns = "default",
+                                      .node_name = the_node,
+                                      .pod_name = the_pod,
                                       .identity = "test" };
 
     if (x->function || !x->is_started || csi_peer_state(x->peer) != CSI_PEER_READY)

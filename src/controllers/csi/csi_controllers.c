@@ -396,6 +396,8 @@ static void begin_service(struct served_driver *d)
 
     d->settings = s ? *s : (struct csi_driver_settings){ 0 };
     d->settings.name = csi_peer_name(d->peer);
+    if (!d->settings.capacity_namespace)
+        d->settings.capacity_namespace = c->o.lease_ns; /* that of the driver, or kube-system */
     csi_driver_settings_complete(&d->settings);
     d->options = (struct csi_function_options){ .part = c->o.part,
                                                 .peer = d->peer,
@@ -403,7 +405,8 @@ static void begin_service(struct served_driver *d)
                                                 .loop = c->o.loop,
                                                 .record_ns = c->o.lease_ns,
                                                 .node_name = c->o.node_name,
-                                                .identity = c->o.identity };
+                                                .identity = c->o.identity,
+                                                .pod_name = c->o.pod_name };
     /* Another socket has the leases of the driver if it was lost a moment ago. */
     for (size_t i = 0; i < c->all.count; i++) {
         struct served_driver *other = c->all.items[i];

@@ -31,6 +31,7 @@ struct csi_controllers_options {
     const struct provisioner_loop *loop;          /* for the provisioner */
     const char *node_name;                        /* see csi_function_options */
     const char *identity;                         /* in leases */
+    const char *pod_name;                         /* see csi_function_options */
     const char *lease_ns;
     /* 0: the default of machinery/leader.h; for a server in this process a lease of three minutes. */
     uint64_t lease_duration_ns, renew_deadline_ns, retry_period_ns;

@@ -49,6 +49,7 @@ struct csi_function_options {
     const char *record_ns;                      /* namespace of the records of calls, and of leases */
     const char *node_name;                      /* of a node deployment: this node; NULL: the whole cluster */
     const char *identity;                       /* of this process, for csiProvisionerIdentity */
+    const char *pod_name;                       /* of this process, in record_ns; NULL: it is in no pod */
 };
 
 /* What a function knows of an object, for explanations. */

@@ -3,6 +3,7 @@
 #ifndef BERTH_CONTROLLERS_CSI_CSI_PROVISION_INT_H
 #define BERTH_CONTROLLERS_CSI_CSI_PROVISION_INT_H
 
+#include "controllers/csi/csi_capacity.h"
 #include "controllers/csi/csi_create_plan.h"
 
 #define CSI_PROVISIONER_MANAGER "external-provisioner"
@@ -21,7 +22,8 @@ struct csi_provisioner {
     struct rng rng;
     struct recorder *recorder;
     struct provisioner *loop;
-    char identity[512]; /* csiProvisionerIdentity of volumes */
+    struct csi_capacity_publisher *capacity; /* NULL: the driver's capacity is not published */
+    char identity[512];                      /* csiProvisionerIdentity of volumes */
     char record_name[320];
 };
 

@@ -1,5 +1,5 @@
 /* The provisioner of a driver, the part of external-provisioner: the provisioning loop (provisioner_type.h)
- * with CreateVolume and DeleteVolume as its storage. */
+ * with CreateVolume and DeleteVolume as its storage, and the publisher of capacity. */
 #include "controllers/csi/csi_provision_int.h"
 
 #include <inttypes.h>
@@ -53,6 +53,7 @@ static void provisioner_end(void *function)
         return;
     if (p->loop)
         p->loop = p->o.loop->free(p->loop);
+    p->capacity = csi_capacity_free(p->capacity);
     recorder_free(p->recorder);
     free(p);
 }
@@ -120,6 +121,8 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
         r = component_recorder(&o->part, CSI_PROVISIONER_MANAGER, &p->recorder, err);
     if (r == 0)
         r = open_loop(p, err);
+    if (r == 0 && csi_capacity_is_wanted(o->peer, o->settings))
+        r = csi_capacity_new(o, &p->capacity, err);
     if (r < 0)
         provisioner_end(p);
     else
@@ -132,13 +135,16 @@ static void provisioner_run(void *function)
     struct csi_provisioner *p = function;
 
     p->o.loop->start(p->loop);
+    if (p->capacity)
+        csi_capacity_start(p->capacity);
 }
 
 static const char *provisioner_verify(const void *function)
 {
     const struct csi_provisioner *p = function;
+    const char *wrong = p->o.loop->check(p->loop);
 
-    return p->o.loop->check(p->loop);
+    return wrong || !p->capacity ? wrong : csi_capacity_check(p->capacity);
 }
 
 /* A driver that cannot provision still gets one, which says so in events. */
@@ -159,6 +165,7 @@ static int write_lease_name(const char *driver, struct buf *ret, struct error *e
 
 const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
                                                         .lease_name = write_lease_name,
+                                                        .prepare = csi_capacity_prepare,
                                                         .is_wanted = is_wanted,
                                                         .new = provisioner_begin,
                                                         .start = provisioner_run,
