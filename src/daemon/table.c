@@ -210,7 +210,7 @@ static void explain_nfs(void *c, struct why_world *w)
 /* --- Controllers of CSI drivers --- */
 
 static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_attacher_type,
-                                                                 &csi_resizer_type, NULL };
+                                                                 &csi_resizer_type, &csi_health_type, NULL };
 
 static int read_csi(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err)
 {

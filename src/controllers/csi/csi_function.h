@@ -79,8 +79,9 @@ struct csi_function_type {
     bool (*explain)(const void *function, const struct object *about, struct csi_work_state *ret);
 };
 
-extern const struct csi_function_type csi_provisioner_type;
+extern const struct csi_function_type csi_provisioner_type; /* and publisher of capacity */
 extern const struct csi_function_type csi_attacher_type;
 extern const struct csi_function_type csi_resizer_type; /* and modifier */
+extern const struct csi_function_type csi_health_type;
 
 #endif
