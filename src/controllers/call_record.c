@@ -213,6 +213,11 @@ static void write_whole(struct call_record *r, struct buf *body)
     json_out_object(body, "metadata");
     json_out_text(body, "namespace", r->o.ns);
     json_out_text(body, "name", r->name);
+    if (r->o.node_name) {
+        json_out_object(body, "annotations");
+        json_out_text(body, CALL_RECORD_NODE, r->o.node_name);
+        json_out_end_object(body);
+    }
     json_out_end_object(body);
     json_out_object(body, "data");
     for (size_t at = 0; (e = map_next(&r->entries, &at, NULL));) {

@@ -250,6 +250,7 @@ static int new_csi(const struct component_env *env, void **ret, struct error *er
                                          .drivers_count = s->csi.drivers_count,
                                          .types = csi_functions,
                                          .loop = &provisioner_loop,
+                                         .node_name = s->parts & DAEMON_NODE ? env->node_name : NULL,
                                          .identity = env->identity,
                                          .pod_name = s->parts == DAEMON_CSI ? io_env("POD_NAME") : NULL,
                                          .lease_ns = env->lease_ns,

@@ -372,29 +372,41 @@ static void on_answer(struct csi_controller_call *c, const struct csi_answer *a)
         patch_object(w, object);
 }
 
+int csi_capacity_request(struct arena *a, const struct storage_class *class, const struct kvs *segment,
+                         Csi__V1__GetCapacityRequest **ret, struct error *err)
+{
+    struct csi_pairs parameters = csi_pairs_of(a, class->parameters, 0);
+    struct csi_pairs segments = csi_pairs_of(a, *segment, 0);
+    Csi__V1__GetCapacityRequest *m = arena_alloc(a, sizeof *m);
+    Csi__V1__Topology *topology = arena_alloc(a, sizeof *topology);
+    int r = arena_check(a, err);
+
+    if (r < 0)
+        return r;
+    csi__v1__get_capacity_request__init(m);
+    csi__v1__topology__init(topology);
+    m->parameters = parameters.items;
+    m->n_parameters = parameters.count;
+    topology->segments = segments.items;
+    topology->n_segments = segments.count;
+    if (segments.count > 0)
+        m->accessible_topology = topology;
+    *ret = m;
+    return 0;
+}
+
 static int call_driver(struct capacity_refresh *w, const struct capacity_item *item,
                        const struct storage_class *class, struct error *err)
 {
     _cleanup_(arena_done_p) struct arena a = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     const struct csi_function_options *o = &w->owner->o;
-    struct csi_pairs parameters = csi_pairs_of(&a, class->parameters, 0);
-    struct csi_pairs segments = csi_pairs_of(&a, item->segment, 0);
-    Csi__V1__GetCapacityRequest m;
-    Csi__V1__Topology topology;
-    int r = arena_check(&a, err);
+    Csi__V1__GetCapacityRequest *m = NULL;
+    int r = csi_capacity_request(&a, class, &item->segment, &m, err);
 
     if (r < 0)
         return r;
-    csi__v1__get_capacity_request__init(&m);
-    csi__v1__topology__init(&topology);
-    m.parameters = parameters.items;
-    m.n_parameters = parameters.count;
-    topology.segments = segments.items;
-    topology.n_segments = segments.count;
-    if (segments.count > 0)
-        m.accessible_topology = &topology;
     w->call.done = on_answer;
-    csi_controller_call_start(o->peer, &w->call, CSI_GET_CAPACITY, &m.base, o->settings->timeout_ns);
+    csi_controller_call_start(o->peer, &w->call, CSI_GET_CAPACITY, &m->base, o->settings->timeout_ns);
     return 0;
 }
 

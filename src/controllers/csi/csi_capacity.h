@@ -14,6 +14,8 @@
 #ifndef BERTH_CONTROLLERS_CSI_CSI_CAPACITY_H
 #define BERTH_CONTROLLERS_CSI_CSI_CAPACITY_H
 
+#include <rpc/proto/csi.pb-c.h>
+
 #include "api/node_selector.h"
 #include "controllers/csi/csi_function.h"
 #include "controllers/csi/csi_topology.h"
@@ -35,6 +37,10 @@ struct csi_capacity_publisher *csi_capacity_free(struct csi_capacity_publisher *
 DEFINE_CLEANUP(struct csi_capacity_publisher, csi_capacity_free)
 /* NULL if its queues are consistent, else what is wrong. For the simulator. */
 const char *csi_capacity_check(const struct csi_capacity_publisher *p);
+
+/* The question for the capacity of a class in a segment, in the arena; texts are borrowed. */
+int csi_capacity_request(struct arena *a, const struct storage_class *class, const struct kvs *segment,
+                         Csi__V1__GetCapacityRequest **ret, struct error *err);
 
 /* A volume that is accessible from these terms was created: the segments of the terms have less. Without
  * terms: all segments. These accept a publisher that is NULL. */

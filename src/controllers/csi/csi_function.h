@@ -64,6 +64,7 @@ struct csi_work_state {
 
 struct csi_function_type {
     const char *name; /* "provisioner" */
+    bool is_per_node; /* also works for one node of a driver that is deployed per node, without a lease */
     /* The name of the lease for a driver, in the namespace of leases. */
     int (*lease_name)(const char *driver, struct buf *ret, struct error *err);
     /* Before the caches start: requests those that it reads, with their indexes. NULL: it reads none. */

@@ -5,6 +5,7 @@
 
 #include "controllers/csi/csi_capacity.h"
 #include "controllers/csi/csi_create_plan.h"
+#include "controllers/csi/csi_self_select.h"
 
 #define CSI_PROVISIONER_MANAGER "external-provisioner"
 #define CSI_PROVISIONER_FINALIZER "external-provisioner.volume.kubernetes.io/finalizer"
@@ -23,6 +24,7 @@ struct csi_provisioner {
     struct recorder *recorder;
     struct provisioner *loop;
     struct csi_capacity_publisher *capacity; /* NULL: the driver's capacity is not published */
+    struct csi_self_select *self_select;     /* NULL: the driver is not deployed per node */
     char identity[512];                      /* csiProvisionerIdentity of volumes */
     char record_name[320];
 };

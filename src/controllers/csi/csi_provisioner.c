@@ -54,6 +54,7 @@ static void provisioner_end(void *function)
     if (p->loop)
         p->loop = p->o.loop->free(p->loop);
     p->capacity = csi_capacity_free(p->capacity);
+    p->self_select = csi_self_select_free(p->self_select);
     recorder_free(p->recorder);
     free(p);
 }
@@ -123,6 +124,8 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
         r = open_loop(p, err);
     if (r == 0 && csi_capacity_is_wanted(o->peer, o->settings))
         r = csi_capacity_new(o, &p->capacity, err);
+    if (r == 0 && o->node_name)
+        r = csi_self_select_new(o, &p->self_select, err);
     if (r < 0)
         provisioner_end(p);
     else
@@ -137,6 +140,8 @@ static void provisioner_run(void *function)
     p->o.loop->start(p->loop);
     if (p->capacity)
         csi_capacity_start(p->capacity);
+    if (p->self_select)
+        csi_self_select_start(p->self_select);
 }
 
 static const char *provisioner_verify(const void *function)
@@ -144,7 +149,9 @@ static const char *provisioner_verify(const void *function)
     const struct csi_provisioner *p = function;
     const char *wrong = p->o.loop->check(p->loop);
 
-    return wrong || !p->capacity ? wrong : csi_capacity_check(p->capacity);
+    if (!wrong && p->capacity)
+        wrong = csi_capacity_check(p->capacity);
+    return wrong || !p->self_select ? wrong : csi_self_select_check(p->self_select);
 }
 
 /* A driver that cannot provision still gets one, which says so in events. */
@@ -164,6 +171,7 @@ static int write_lease_name(const char *driver, struct buf *ret, struct error *e
 }
 
 const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
+                                                        .is_per_node = true,
                                                         .lease_name = write_lease_name,
                                                         .prepare = csi_capacity_prepare,
                                                         .is_wanted = is_wanted,

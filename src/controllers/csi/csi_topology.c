@@ -335,6 +335,17 @@ int csi_topology_segments(struct arena *a, const struct csi_segments_request *q,
     return arena_check(a, err);
 }
 
+bool csi_topology_is_of_node(const struct csi_segments_request *q)
+{
+    const struct object *o = informer_get(q->csi_nodes, "", q->node_name);
+    const struct csi_node_driver *d = o ? csi_node_driver(csi_node_view(o), q->driver) : NULL;
+    const struct object *node =
+        d && d->topology_keys.count == 1 ? informer_get(q->nodes, "", q->node_name) : NULL;
+    const char *value = node ? object_label(node, d->topology_keys.items[0]) : NULL;
+
+    return value && strcmp(value, q->node_name) == 0;
+}
+
 bool csi_terms_cover(const struct csi_terms *terms, const struct kvs *segment)
 {
     for (uint32_t i = 0; i < terms->count; i++)

@@ -55,6 +55,8 @@ struct csi_segments_request {
  * caches. */
 int csi_topology_segments(struct arena *a, const struct csi_segments_request *q, struct csi_terms *ret,
                           struct error *err);
+/* The driver has one topology key, whose value is the name of the node: it is deployed per node. */
+bool csi_topology_is_of_node(const struct csi_segments_request *q);
 /* One of the terms has only segments of this one; true without terms. */
 bool csi_terms_cover(const struct csi_terms *terms, const struct kvs *segment);
 

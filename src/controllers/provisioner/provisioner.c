@@ -183,6 +183,7 @@ static int open_record(struct provisioner *p, struct error *err)
     struct call_record_options o = { .part = p->o.part,
                                      .ns = p->o.record_ns,
                                      .name = p->o.record_name,
+                                     .node_name = p->o.node_name,
                                      .on_loaded = on_record_loaded,
                                      .on_entry = on_record_entry,
                                      .ctx = p };
