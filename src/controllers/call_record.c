@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/config.h"
+#include "api/csi_objects.h"
 #include "api/json_out.h"
 #include "api/uid.h"
 #include "base/die.h"
@@ -215,7 +216,7 @@ static void write_whole(struct call_record *r, struct buf *body)
     json_out_text(body, "name", r->name);
     if (r->o.node_name) {
         json_out_object(body, "annotations");
-        json_out_text(body, CALL_RECORD_NODE, r->o.node_name);
+        json_out_text(body, ANN_RECORD_NODE, r->o.node_name);
         json_out_end_object(body);
     }
     json_out_end_object(body);

@@ -16,14 +16,11 @@ struct call_record;
 #define CALL_RECORD_VALUE_BYTES_MAX ((size_t)64 << 10)
 #define CALL_RECORD_BYTES_MAX ((size_t)1 << 20) /* of the ConfigMap */
 
-/* Names the node whose process keeps the record; the API server lets no other node write it. */
-#define CALL_RECORD_NODE "csi.berth.io/node"
-
 struct call_record_options {
     struct component_deps part;
     const char *ns;
     const char *name;      /* of the ConfigMap */
-    const char *node_name; /* in its annotation CALL_RECORD_NODE; NULL: none */
+    const char *node_name; /* in its annotation ANN_RECORD_NODE; NULL: none */
     /* The entries have been read: each was reported by on_entry() before. */
     void (*on_loaded)(void *ctx);
     void (*on_entry)(void *ctx, const char *uid, struct str value);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/csi_objects.h"
 #include "api/json_out.h"
 #include "base/log.h"
 #include "base/map.h"
@@ -18,9 +19,6 @@
 #include "plugins/csi/csi_int.h"
 
 #define MANAGER "external-provisioner"
-#define LABEL_DRIVER "csi.storage.k8s.io/drivername"
-#define LABEL_MANAGED_BY "csi.storage.k8s.io/managed-by"
-#define LABEL_BYTES_MAX 63
 #define NAME_PREFIX "csisc-"
 #define NAME_BYTES 64
 #define NAME_DIGITS 40 /* of the digest */
@@ -66,7 +64,7 @@ struct csi_capacity_publisher {
     TAILQ_HEAD(, capacity_refresh) works;
     struct metric *goal, *current, *obsolete; /* NULL: not counted */
     bool is_truncated;                        /* the plan has more items than are published */
-    char managed_by[LABEL_BYTES_MAX + 1];
+    char managed_by[CSI_MANAGER_BYTES];
 };
 
 static const struct csi_capacity *capacity_view(const struct object *o)
@@ -151,7 +149,8 @@ static const struct object *object_of_item(const struct csi_capacity_publisher *
 
 static bool has_labels(const struct csi_capacity_publisher *p, const struct object *o)
 {
-    const char *driver = object_label(o, LABEL_DRIVER), *by = object_label(o, LABEL_MANAGED_BY);
+    const char *driver = object_label(o, LABEL_CAPACITY_DRIVER),
+               *by = object_label(o, LABEL_CAPACITY_MANAGER);
 
     return driver && by && strcmp(driver, csi_peer_name(p->o.peer)) == 0 && strcmp(by, p->managed_by) == 0;
 }
@@ -265,8 +264,8 @@ static enum api_decision decide_patch(void *ctx, const struct object *now, struc
     merge_patch_begin(&p, body, now);
     if (owner && !has_owner(now, owner))
         write_owner(body, owner);
-    merge_patch_label(&p, LABEL_DRIVER, csi_peer_name(w->owner->o.peer));
-    merge_patch_label(&p, LABEL_MANAGED_BY, w->owner->managed_by);
+    merge_patch_label(&p, LABEL_CAPACITY_DRIVER, csi_peer_name(w->owner->o.peer));
+    merge_patch_label(&p, LABEL_CAPACITY_MANAGER, w->owner->managed_by);
     merge_patch_member(&p, "capacity");
     json_out_quantity(body, NULL, &w->capacity);
     merge_patch_member(&p, "maximumVolumeSize");
@@ -286,8 +285,8 @@ static void write_object(struct buf *out, const struct capacity_refresh *w, cons
     json_out_text(out, "name", item->name);
     json_out_text(out, "namespace", w->owner->o.settings->capacity_namespace);
     json_out_object(out, "labels");
-    json_out_text(out, LABEL_DRIVER, csi_peer_name(w->owner->o.peer));
-    json_out_text(out, LABEL_MANAGED_BY, w->owner->managed_by);
+    json_out_text(out, LABEL_CAPACITY_DRIVER, csi_peer_name(w->owner->o.peer));
+    json_out_text(out, LABEL_CAPACITY_MANAGER, w->owner->managed_by);
     json_out_end_object(out);
     write_owner(out, publishing_owner(w->owner));
     json_out_end_object(out);
@@ -820,24 +819,6 @@ static int open_queues(struct csi_capacity_publisher *p, struct error *err)
     return controller_new(&c, &p->removals, err);
 }
 
-/* The label that tells the publishers of a driver apart: one, or one per node. */
-static int name_manager(struct csi_capacity_publisher *p, struct error *err)
-{
-    const char *node = p->o.node_name;
-    char digest[SHA256_HEX_BYTES];
-    int r;
-
-    if (!node) {
-        (void)snprintf(p->managed_by, sizeof p->managed_by, MANAGER);
-        return 0;
-    }
-    if (snprintf(p->managed_by, sizeof p->managed_by, MANAGER "-%s", node) <= LABEL_BYTES_MAX)
-        return 0;
-    r = sha256_hex(str_of(node), digest, err);
-    (void)snprintf(p->managed_by, sizeof p->managed_by, MANAGER "-%.*s", NAME_DIGITS, digest);
-    return r;
-}
-
 int csi_capacity_new(const struct csi_function_options *o, struct csi_capacity_publisher **ret,
                      struct error *err)
 {
@@ -853,7 +834,7 @@ int csi_capacity_new(const struct csi_function_options *o, struct csi_capacity_p
     plan_init(p, &p->plan);
     deferred_init(&p->replan, o->part.loop, plan_again, p);
     timer_init(&p->poll, o->part.loop, on_poll, p);
-    r = name_manager(p, err);
+    r = csi_capacity_manager(o->node_name, p->managed_by, err);
     if (r == 0)
         r = component_api(&o->part, MANAGER, &p->api, err);
     if (r == 0)

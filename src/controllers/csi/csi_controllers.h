@@ -7,8 +7,8 @@
  * A driver that two sockets claim is served through the one that was ready first; the other is refused while
  * that one is alive. A driver that is deployed per node (setting nodeDeployment) has the functions that can
  * work for one node, without leases; with is_for_node, drivers whose only topology key has the name of the
- * node count as such, and others are not served. Drivers that registered on this node are served if they have a controller service; a
- * socket that the settings name is served in any case.
+ * node count as such, and others are not served. Drivers that registered on this node are served if they have
+ * a controller service; a socket that the settings name is served in any case.
  *
  * Costs: a pass over all drivers per change; a ready driver costs nothing but its leases. */
 #ifndef BERTH_CONTROLLERS_CSI_CSI_CONTROLLERS_H

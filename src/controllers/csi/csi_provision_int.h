@@ -26,7 +26,7 @@ struct csi_provisioner {
     struct csi_capacity_publisher *capacity; /* NULL: the driver's capacity is not published */
     struct csi_self_select *self_select;     /* NULL: the driver is not deployed per node */
     char identity[512];                      /* csiProvisionerIdentity of volumes */
-    char record_name[320];
+    struct buf record_name;
 };
 
 extern const struct provisioner_type csi_storage_type; /* ctx: the csi_provisioner */

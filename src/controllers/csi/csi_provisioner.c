@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/csi_objects.h"
+
 #define RETRY_NS NS_PER_S
+#define RECORD_NAME_BYTES_MAX 1024
 #define RETRY_NS_MAX (300 * NS_PER_S)
 
 uint64_t csi_call_limit_ns(const struct csi_provisioner *p)
@@ -56,6 +59,7 @@ static void provisioner_end(void *function)
     p->capacity = csi_capacity_free(p->capacity);
     p->self_select = csi_self_select_free(p->self_select);
     recorder_free(p->recorder);
+    buf_done(&p->record_name);
     free(p);
 }
 
@@ -85,7 +89,7 @@ static int open_loop(struct csi_provisioner *p, struct error *err)
         .name_prefix = s->name_prefix,
         .component = CSI_PROVISIONER_MANAGER,
         .record_ns = p->o.record_ns,
-        .record_name = p->record_name,
+        .record_name = buf_cstr(&p->record_name),
         .node_name = p->o.node_name,
         .limits = { .retry_ns = s->retry_ns ? s->retry_ns : RETRY_NS,
                     .retry_ns_max = s->retry_ns_max ? s->retry_ns_max : RETRY_NS_MAX,
@@ -109,13 +113,15 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
     if (!p)
         return error_no_memory(err);
     p->o = *o;
+    p->record_name = BUF_INIT(RECORD_NAME_BYTES_MAX);
+    csi_record_name(driver, o->node_name, &p->record_name);
     rng_init(&p->rng, component_seed(&o->part, driver));
     (void)snprintf(p->identity, sizeof p->identity, "%" PRId64 "-%" PRIu64 "-%s%s%s", now_ms,
                    rng_below(&p->rng, 10000), driver, o->node_name ? "-" : "",
                    o->node_name ? o->node_name : "");
-    (void)snprintf(p->record_name, sizeof p->record_name, "berth-csi-%s%s%s", driver, o->node_name ? "-" : "",
-                   o->node_name ? o->node_name : "");
-    r = open_caches(p, err);
+    r = buf_check(&p->record_name, "the name of a record", err);
+    if (r == 0)
+        r = open_caches(p, err);
     if (r == 0)
         r = component_api(&o->part, CSI_PROVISIONER_MANAGER, &p->api, err);
     if (r == 0)

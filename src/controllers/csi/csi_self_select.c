@@ -164,7 +164,7 @@ static const struct storage_class *unselected_class(const struct csi_self_select
                : NULL;
 }
 
-static enum sync_result sync_claim(void *ctx, struct str key)
+static enum sync_result sync_selection(void *ctx, struct str key)
 {
     struct csi_self_select *s = ctx;
     const struct object *o = informer_get_key(s->claims, key);
@@ -216,7 +216,7 @@ static int open_queue(struct csi_self_select *s, struct error *err)
                                                      .base_ns = DELAY_NS,
                                                      .max_ns = DELAY_NS_MAX,
                                                      .jitter_percent = JITTER_PERCENT },
-                                          .sync = sync_claim,
+                                          .sync = sync_selection,
                                           .ctx = s,
                                           .in_flight_max = CSI_OTHERS_MAX,
                                           .api = s->api };
