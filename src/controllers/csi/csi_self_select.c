@@ -260,8 +260,8 @@ struct csi_self_select *csi_self_select_free(struct csi_self_select *s)
     if (!s)
         return NULL;
     informer_remove_handler(&s->on_claims);
-    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
     while ((w = TAILQ_FIRST(&s->works)))
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
         selection_free(w);
     s->controller = controller_free(s->controller);
     free(s);
