@@ -235,6 +235,34 @@ TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
     bench_done();
 }
 
+/* A driver that is not ready for over 30 seconds is reported on its CSIDriver, once. */
+TEST(driver_that_is_not_ready_is_reported)
+{
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", "/apis/storage.k8s.io/v1/csidrivers",
+                "{'metadata':{'name':'" FAKE_DRIVER "'},'spec':{}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    pass_s(100);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_null(strstr(buf_cstr(&b.w.served.text), "DriverNotReady"));
+    fake_csi_end(fake_of_parts());
+    pass_s(29);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_null(strstr(buf_cstr(&b.w.served.text), "DriverNotReady"));
+    pass_s(300);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "CSI driver is not ready for over 30 s: "));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\"kind\":\"CSIDriver\""));
+    fake_csi_begin(fake_of_parts());
+    pass_s(10);
+    fake_csi_end(fake_of_parts());
+    pass_s(10);
+    fake_csi_begin(fake_of_parts());
+    pass_s(100);
+    assert_int_equal(driver_at(0).state, CSI_PEER_READY);
+    bench_done();
+}
+
 /* --- Drivers that are deployed per node --- */
 
 #define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"

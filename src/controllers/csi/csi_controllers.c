@@ -22,6 +22,9 @@
 #define LINGER_NS (15 * NS_PER_S)
 /* After a function could not be created. */
 #define RETRY_NS (1 * NS_PER_S)
+/* A driver that is not ready for so long is reported. */
+#define UNWELL_NS (30 * NS_PER_S)
+#define COMPONENT "berth-csi"
 #define LEASE_BYTES_MAX 256
 #define WHY_BYTES 256
 /* With the server in this process nobody else competes for a lease but a stock sidecar. */
@@ -55,6 +58,8 @@ struct served_driver {
     struct csi_peer *peer;
     struct timer linger; /* armed: lost, and its leases are kept */
     struct timer retry;
+    struct timer unwell; /* armed: not ready, and not reported yet */
+    bool is_reported;
     struct csi_function_options options;
     struct function_slot functions[CSI_FUNCTIONS_MAX];
 };
@@ -65,6 +70,8 @@ struct csi_controllers {
     bool is_started;
     VEC(struct served_driver *) all; /* in the order in which the sockets became known */
     struct deferred settle;
+    struct informer *csi_drivers;
+    struct recorder *recorder;
     /* With is_for_node: what decides whether a driver is deployed per node. */
     struct informer *nodes, *csi_nodes;
     struct informer_handler on_nodes, on_csi_nodes;
@@ -233,6 +240,33 @@ static void on_linger(void *ctx)
     settle_later(d->owner);
 }
 
+/* On the CSIDriver, if there is one. */
+static void on_unwell(void *ctx)
+{
+    struct served_driver *d = ctx;
+    const char *name = csi_peer_name(d->peer)[0] ? csi_peer_name(d->peer) : d->endpoint.driver;
+    const char *reason = csi_peer_last_error(d->peer);
+    const struct object *o = name[0] ? informer_get(d->owner->csi_drivers, "", name) : NULL;
+
+    d->is_reported = true;
+    log_warn("CSI driver is not ready", LOG_STR("driver", name), LOG_STR("socket", d->endpoint.socket),
+             LOG_STR("state", csi_peer_state_names[csi_peer_state(d->peer)]), LOG_STR("reason", reason));
+    if (o)
+        recorder_event(d->owner->recorder, o, EVENT_WARNING, "DriverNotReady",
+                       "CSI driver is not ready for over %u s: %s", (unsigned)(UNWELL_NS / NS_PER_S),
+                       reason[0] ? reason : csi_peer_state_names[csi_peer_state(d->peer)]);
+}
+
+static void watch_readiness(struct served_driver *d)
+{
+    if (csi_peer_state(d->peer) == CSI_PEER_READY) {
+        timer_disarm(&d->unwell);
+        d->is_reported = false;
+    } else if (!d->is_reported && !timer_is_armed(&d->unwell)) {
+        timer_arm_after(&d->unwell, UNWELL_NS);
+    }
+}
+
 static struct served_driver *driver_free(struct served_driver *d)
 {
     if (!d)
@@ -242,6 +276,7 @@ static struct served_driver *driver_free(struct served_driver *d)
     d->peer = csi_peer_free(d->peer);
     timer_disarm(&d->linger);
     timer_disarm(&d->retry);
+    timer_disarm(&d->unwell);
     free((char *)(uintptr_t)d->endpoint.driver);
     free((char *)(uintptr_t)d->endpoint.socket);
     free(d);
@@ -281,6 +316,7 @@ static struct served_driver *driver_new(struct csi_controllers *c, const struct 
         d->functions[i] = (struct function_slot){ .driver = d, .type = c->o.types[i] };
     timer_init(&d->linger, c->o.part.loop, on_linger, d);
     timer_init(&d->retry, c->o.part.loop, on_linger, d);
+    timer_init(&d->unwell, c->o.part.loop, on_unwell, d);
     if (!d->endpoint.driver || !d->endpoint.socket) {
         (void)error_no_memory(err);
         return driver_free(d);
@@ -505,8 +541,10 @@ static void settle_all(void *ctx)
     if (!c->is_started)
         return;
     update_drivers(c);
-    for (size_t i = 0; i < c->all.count; i++)
+    for (size_t i = 0; i < c->all.count; i++) {
+        watch_readiness(c->all.items[i]);
         update_service(c->all.items[i]);
+    }
     for (size_t i = 0; i < c->all.count; i++)
         for (size_t k = 0; k < c->types_count; k++)
             update_function(&c->all.items[i]->functions[k]);
@@ -574,6 +612,11 @@ int csi_controllers_new(const struct csi_controllers_options *o, struct csi_cont
     }
     if (r == 0)
         r = open_nodes(c, err);
+    if (r == 0)
+        r = component_recorder(&o->part, COMPONENT, &c->recorder, err);
+    c->csi_drivers = r == 0 ? informers_get(o->part.informers, KIND_CSI_DRIVER, err) : NULL;
+    if (r == 0 && !c->csi_drivers)
+        r = -(int)err->code;
     if (r < 0)
         return r;
     csi_endpoints_watch(o->endpoints, on_endpoints, c);
@@ -599,6 +642,7 @@ struct csi_controllers *csi_controllers_free(struct csi_controllers *c)
         (void)driver_free(c->all.items[i]);
     vec_done(&c->all);
     loop_undefer(&c->settle);
+    recorder_free(c->recorder);
     free(c);
     return NULL;
 }
