@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "api/config.h"
+#include "api/csi_objects.h"
 #include "api/json_out.h"
 #include "api/uid.h"
 #include "base/die.h"
@@ -213,6 +214,11 @@ static void write_whole(struct call_record *r, struct buf *body)
     json_out_object(body, "metadata");
     json_out_text(body, "namespace", r->o.ns);
     json_out_text(body, "name", r->name);
+    if (r->o.node_name) {
+        json_out_object(body, "annotations");
+        json_out_text(body, ANN_RECORD_NODE, r->o.node_name);
+        json_out_end_object(body);
+    }
     json_out_end_object(body);
     json_out_object(body, "data");
     for (size_t at = 0; (e = map_next(&r->entries, &at, NULL));) {

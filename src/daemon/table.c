@@ -18,6 +18,7 @@
 #include "controllers/provisioner/provisioner.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
+#include "io/env.h"
 #include "node/agent.h"
 #include "node/ready_files.h"
 #include "plugins/registry.h"
@@ -209,7 +210,9 @@ static void explain_nfs(void *c, struct why_world *w)
 /* --- Controllers of CSI drivers --- */
 
 static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_attacher_type,
-                                                                 &csi_resizer_type, NULL };
+                                                                 &csi_resizer_type, &csi_health_type, NULL };
+
+static const struct csi_function_type *const csi_node_functions[] = { &csi_provisioner_type, NULL };
 
 static int read_csi(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err)
 {
@@ -239,28 +242,54 @@ static int put_sockets(const struct component_env *env, struct error *err)
     return r;
 }
 
-static int new_csi(const struct component_env *env, void **ret, struct error *err)
+/* What all CSI controllers have in common. */
+static struct csi_controllers_options csi_options(const struct component_env *env)
 {
     const struct daemon_settings *s = env->settings;
-    struct csi_controllers_options o = { .part = env->part,
-                                         .rpc = env->rpc,
-                                         .endpoints = env->endpoints,
-                                         .drivers = s->csi.drivers,
-                                         .drivers_count = s->csi.drivers_count,
-                                         .types = csi_functions,
-                                         .loop = &provisioner_loop,
-                                         .identity = env->identity,
-                                         .lease_ns = env->lease_ns,
-                                         .lease_duration_ns = s->lease_duration_ns,
-                                         .renew_deadline_ns = s->renew_deadline_ns,
-                                         .retry_period_ns = s->retry_period_ns };
+
+    return (struct csi_controllers_options){ .part = env->part,
+                                             .rpc = env->rpc,
+                                             .endpoints = env->endpoints,
+                                             .drivers = s->csi.drivers,
+                                             .drivers_count = s->csi.drivers_count,
+                                             .loop = &provisioner_loop,
+                                             .node_name = s->parts & DAEMON_NODE ? env->node_name : NULL,
+                                             .identity = env->identity,
+                                             .lease_ns = env->lease_ns,
+                                             .lease_duration_ns = s->lease_duration_ns,
+                                             .renew_deadline_ns = s->renew_deadline_ns,
+                                             .retry_period_ns = s->retry_period_ns };
+}
+
+static int open_csi(const struct component_env *env, const struct csi_controllers_options *o, void **ret,
+                    struct error *err)
+{
     struct csi_controllers *c = NULL;
     int r = put_sockets(env, err);
 
     if (r == 0)
-        r = csi_controllers_new(&o, &c, err);
+        r = csi_controllers_new(o, &c, err);
     *ret = c;
     return r;
+}
+
+static int new_csi(const struct component_env *env, void **ret, struct error *err)
+{
+    struct csi_controllers_options o = csi_options(env);
+
+    o.types = csi_functions;
+    o.pod_name = env->settings->parts == DAEMON_CSI ? io_env("POD_NAME") : NULL;
+    return open_csi(env, &o, ret, err);
+}
+
+/* Of drivers that are deployed per node. */
+static int new_csi_node(const struct component_env *env, void **ret, struct error *err)
+{
+    struct csi_controllers_options o = csi_options(env);
+
+    o.types = csi_node_functions;
+    o.is_for_node = true;
+    return open_csi(env, &o, ret, err);
 }
 
 COMPONENT_LIFE(csi, csi_controllers_start, csi_controllers_free)
@@ -307,12 +336,21 @@ const struct component daemon_components[] = {
     { .name = "csi",
       .part = DAEMON_CSI,
       LIFE(csi),
-      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI,
+      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
       .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,
       .explain = explain_csi,
+      .check = check_csi },
+    { .name = "csi-node",
+      .part = DAEMON_CSI_NODE,
+      .new = new_csi_node,
+      .start = start_csi,
+      .stop = stop_csi,
+      .kinds = VOLUMES | CLAIMS | CLASSES | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
+      .is_wanted = has_csi,
       .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
     { .name = "scheduler",

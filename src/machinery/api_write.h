@@ -55,6 +55,7 @@ static inline bool api_write_succeeded(enum api_outcome outcome)
 enum api_step {
     API_STEP_OTHER,
     API_STEP_ATTACHMENT,
+    API_STEP_CAPACITY,
     API_STEP_CLAIM_CLASS,
     API_STEP_CLAIM_REF,
     API_STEP_CLAIM_STATUS,

@@ -363,9 +363,13 @@ static void drop_chance(struct json *d, json_ref v)
 
 void parts_dump(struct parts *w, struct buf *out)
 {
-    static const char *const paths[] = { VOLUMES,        "/api/v1/persistentvolumeclaims",
-                                         "/api/v1/pods", ATTRIBUTES_CLASSES,
-                                         NODES,          ATTACHMENTS };
+    static const char *const paths[] = { VOLUMES,
+                                         "/api/v1/persistentvolumeclaims",
+                                         "/api/v1/pods",
+                                         ATTRIBUTES_CLASSES,
+                                         NODES,
+                                         ATTACHMENTS,
+                                         "/apis/storage.k8s.io/v1/csistoragecapacities" };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

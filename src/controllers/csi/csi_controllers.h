@@ -5,8 +5,10 @@
  *                                      ──lost───► functions end at once; after LINGER the leases are released
  *
  * A driver that two sockets claim is served through the one that was ready first; the other is refused while
- * that one is alive. Drivers that registered on this node are served if they have a controller service; a
- * socket that the settings name is served in any case.
+ * that one is alive. A driver that is deployed per node (setting nodeDeployment) has the functions that can
+ * work for one node, without leases; with is_for_node, drivers whose only topology key has the name of the
+ * node count as such, and others are not served. Drivers that registered on this node are served if they have
+ * a controller service; a socket that the settings name is served in any case.
  *
  * Costs: a pass over all drivers per change; a ready driver costs nothing but its leases. */
 #ifndef BERTH_CONTROLLERS_CSI_CSI_CONTROLLERS_H
@@ -29,8 +31,10 @@ struct csi_controllers_options {
     size_t drivers_count;
     const struct csi_function_type *const *types; /* terminated by NULL */
     const struct provisioner_loop *loop;          /* for the provisioner */
-    const char *node_name;                        /* see csi_function_options */
-    const char *identity;                         /* in leases */
+    const char *node_name;                        /* of this process; NULL: it has no node agent */
+    bool is_for_node;     /* serves only drivers that are deployed per node, for this node */
+    const char *identity; /* in leases */
+    const char *pod_name; /* see csi_function_options */
     const char *lease_ns;
     /* 0: the default of machinery/leader.h; for a server in this process a lease of three minutes. */
     uint64_t lease_duration_ns, renew_deadline_ns, retry_period_ns;

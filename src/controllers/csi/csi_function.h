@@ -49,6 +49,7 @@ struct csi_function_options {
     const char *record_ns;                      /* namespace of the records of calls, and of leases */
     const char *node_name;                      /* of a node deployment: this node; NULL: the whole cluster */
     const char *identity;                       /* of this process, for csiProvisionerIdentity */
+    const char *pod_name;                       /* of this process, in record_ns; NULL: it is in no pod */
 };
 
 /* What a function knows of an object, for explanations. */
@@ -63,6 +64,7 @@ struct csi_work_state {
 
 struct csi_function_type {
     const char *name; /* "provisioner" */
+    bool is_per_node; /* also works for one node of a driver that is deployed per node, without a lease */
     /* The name of the lease for a driver, in the namespace of leases. */
     int (*lease_name)(const char *driver, struct buf *ret, struct error *err);
     /* Before the caches start: requests those that it reads, with their indexes. NULL: it reads none. */
@@ -78,8 +80,9 @@ struct csi_function_type {
     bool (*explain)(const void *function, const struct object *about, struct csi_work_state *ret);
 };
 
-extern const struct csi_function_type csi_provisioner_type;
+extern const struct csi_function_type csi_provisioner_type; /* and publisher of capacity */
 extern const struct csi_function_type csi_attacher_type;
 extern const struct csi_function_type csi_resizer_type; /* and modifier */
+extern const struct csi_function_type csi_health_type;
 
 #endif

@@ -23,6 +23,7 @@ struct csi_create {
     struct buf memo;    /* the plan as recorded */
     struct arena arena; /* of the plan and its texts */
     struct csi_create_plan plan;
+    const char *class_name; /* NULL: no memory, or no class */
     char name[320];
     char volume_id[CSI_HANDLE_BYTES]; /* of a volume that must be deleted again */
     struct deferred begin;            /* the start must not report an end */
@@ -63,6 +64,8 @@ static void create_fail(struct csi_create *w, enum provision_state state, const 
 {
     struct provision_result result = { .r = -(int)err->code, .err = err, .state = state };
 
+    if (state != PROVISION_NO_CHANGE && w->class_name)
+        csi_capacity_on_failed(w->provisioner->capacity, w->class_name);
     create_end(w, &result);
 }
 
@@ -122,15 +125,11 @@ static int terms_of_answer(struct arena *a, const Csi__V1__Volume *v, struct csi
     return arena_check(a, err);
 }
 
-static int write_spec(struct buf *out, struct csi_create *w, const Csi__V1__Volume *v, struct error *err)
+static int write_spec(struct buf *out, const struct csi_create *w, const Csi__V1__Volume *v,
+                      const struct csi_terms *terms, struct error *err)
 {
-    struct csi_terms terms;
-    int r = terms_of_answer(&w->arena, v, &terms, err);
-
-    if (r < 0)
-        return r;
     write_source(out, w, v);
-    csi_topology_write_affinity(out, &terms);
+    csi_topology_write_affinity(out, terms);
     json_out_text(out, "volumeMode",
                   volume_mode_names[w->plan.is_block ? VOLUME_MODE_BLOCK : VOLUME_MODE_FILESYSTEM]);
     if (w->plan.attributes_class[0])
@@ -154,14 +153,17 @@ static void write_annotations(struct buf *out, const struct csi_create *w)
 static void create_succeed(struct csi_create *w, const Csi__V1__Volume *v)
 {
     _cleanup_(buf_done_p) struct buf spec = BUF_INIT(SPEC_BYTES_MAX), annotations = BUF_INIT(SPEC_BYTES_MAX);
+    struct csi_terms terms;
     struct error err;
 
     write_annotations(&annotations, w);
     /* The volume exists, and only an object that cannot be written is missing: repeated as it is. */
-    if (write_spec(&spec, w, v, &err) < 0 || buf_check(&annotations, "annotations", &err) < 0) {
+    if (terms_of_answer(&w->arena, v, &terms, &err) < 0 || write_spec(&spec, w, v, &terms, &err) < 0 ||
+        buf_check(&annotations, "annotations", &err) < 0) {
         create_fail(w, PROVISION_IN_BACKGROUND, &err);
         return;
     }
+    csi_capacity_on_created(w->provisioner->capacity, &terms);
     create_end(w, &(struct provision_result){ .spec = buf_str(&spec),
                                               .annotations = buf_str(&annotations),
                                               .finalizer = CSI_PROVISIONER_FINALIZER,
@@ -357,6 +359,7 @@ void csi_provision_start(void *ctx, const struct provisioner_request *q, struct 
     w->arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     w->memo = BUF_INIT(CSI_PLAN_BYTES_MAX);
     buf_add_str(&w->memo, q->memo);
+    w->class_name = q->class ? arena_dup(&w->arena, str_of(q->class->obj.name)) : NULL;
     (void)snprintf(w->name, sizeof w->name, "%s", q->volume_name);
     deferred_init(&w->begin, w->provisioner->o.part.loop, create_begin, w);
     loop_defer(&w->begin);

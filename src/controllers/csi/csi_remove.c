@@ -105,6 +105,8 @@ static void on_deleted(struct csi_controller_call *c, const struct csi_answer *a
 
     if (a->outcome != CSI_DONE)
         err = *a->err;
+    else
+        csi_capacity_on_deleted(w->provisioner->capacity, volume_of(w->volume)->affinity);
     remove_end(w, -(int)err.code, &err);
 }
 

@@ -287,9 +287,11 @@ static void release_node(struct provisioner_op *op, const struct error *why)
         api_write_start(&op->write, &w);
 }
 
-/* A retry would fail in the same way: the next try is after PROVISIONER_SLOW_NS. */
+/* A retry would fail in the same way: the next try is later, or with another class. */
 static void fail_for_good(struct provisioner_op *op, const struct error *why)
 {
+    struct provisioner *p = op->provisioner;
+    uint64_t until_ns = loop_now_ns(p->o.part.loop) + p->o.limits.slow_ns;
     struct error err;
 
     (void)error_set(
@@ -298,7 +300,8 @@ static void fail_for_good(struct provisioner_op *op, const struct error *why)
         "volume with StorageClass \"%s\": %s",
         claim_of(op->about)->class, why->msg);
     report_provision_failure(op, &err);
-    provisioner_op_end_slowly(op);
+    slow_set_put(&p->slow, op->about, op->class, until_ns);
+    provisioner_op_end_until(op, until_ns);
 }
 
 static void fail_provision(struct provisioner_op *op, enum provision_state state, const struct error *why)
@@ -562,12 +565,24 @@ static void repeat_provision(struct provisioner_op *op)
     start_provision(op);
 }
 
+/* The claim has failed for good with this class a moment ago. */
+static bool is_slow(struct provisioner_op *op, uint64_t *ret_until_ns)
+{
+    struct provisioner *p = op->provisioner;
+
+    *ret_until_ns = slow_set_until_ns(&p->slow, op->about, op->class, loop_now_ns(p->o.part.loop));
+    return *ret_until_ns > 0;
+}
+
 static void begin_provision(struct provisioner_op *op)
 {
     const struct provisioner *p = op->provisioner;
     const struct claim *c = claim_of(op->about);
     const struct object *class = informer_get(p->classes, "", c->class);
+    uint64_t until_ns;
     struct error err;
+
+    op->class = class ? object_ref(class) : NULL;
 
     if (!class) {
         (void)informer_not_found(p->classes, c->class, &err);
@@ -577,6 +592,8 @@ static void begin_provision(struct provisioner_op *op)
         log_warn("class of claim has another provisioner", LOG_STR("claim", op->key),
                  LOG_STR("provisioner", class_of(class)->provisioner));
         provisioner_op_end(op);
+    } else if (is_slow(op, &until_ns)) {
+        provisioner_op_end_until(op, until_ns);
     } else if (c->source && !p->o.type->has_data_sources) {
         /* The type does not copy data: the claim would get an empty volume. */
         (void)error_set(
@@ -584,12 +601,10 @@ static void begin_provision(struct provisioner_op *op)
             "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
             p->o.name);
         fail_for_good(op, &err);
+    } else if (find_node(op, &err)) {
+        api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
     } else {
-        op->class = object_ref(class);
-        if (find_node(op, &err))
-            api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
-        else
-            fail_provision(op, PROVISION_RESCHEDULE, &err);
+        fail_provision(op, PROVISION_RESCHEDULE, &err);
     }
 }
 

@@ -84,9 +84,11 @@ void provisioner_op_fail(struct provisioner_op *op, bool must_go_on)
     op_free(op);
 }
 
-void provisioner_op_end_slowly(struct provisioner_op *op)
+void provisioner_op_end_until(struct provisioner_op *op, uint64_t until_ns)
 {
-    controller_finish_after(op->queue, str_of(op->key), op->provisioner->o.limits.slow_ns);
+    uint64_t now_ns = loop_now_ns(op->provisioner->o.part.loop);
+
+    controller_finish_after(op->queue, str_of(op->key), until_ns > now_ns ? until_ns - now_ns : 0);
     op_free(op);
 }
 
@@ -118,8 +120,24 @@ static void on_claim_gone(void *ctx, const struct object *o)
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
 
     object_key(o, &key);
+    slow_set_drop(&p->slow, o->uid);
     if (!key.failed && !provisioner_in_progress(p, buf_str(&key)))
         workqueue_forget(controller_queue(p->claims), buf_str(&key));
+}
+
+static void enqueue_released(void *ctx, const struct object *claim)
+{
+    struct provisioner *p = ctx;
+
+    enqueue_object(p->claims, claim);
+}
+
+/* What failed for good with the class may succeed with another one of that name. */
+static void on_class(void *ctx, const struct object *o)
+{
+    struct provisioner *p = ctx;
+
+    slow_set_release(&p->slow, o, enqueue_released, p);
 }
 
 static void on_volume(void *ctx, const struct object *o)
@@ -165,6 +183,7 @@ static int open_record(struct provisioner *p, struct error *err)
     struct call_record_options o = { .part = p->o.part,
                                      .ns = p->o.record_ns,
                                      .name = p->o.record_name,
+                                     .node_name = p->o.node_name,
                                      .on_loaded = on_record_loaded,
                                      .on_entry = on_record_entry,
                                      .ctx = p };
@@ -209,6 +228,7 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
 {
     _cleanup_(provisioner_free_p) struct provisioner *p = calloc(1, sizeof *p);
     struct informers *all = o->part.informers;
+    uint64_t seed = component_seed(&o->part, "provisioner-slow");
     int r;
 
     if (!p)
@@ -217,6 +237,7 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     fill_limits(&p->o.limits);
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
+    slow_set_init(&p->slow, (struct hash_seed){ seed, ~seed });
     r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
     if (r < 0)
         return r;
@@ -254,8 +275,10 @@ void provisioner_start(struct provisioner *p)
     p->volumes_handler = (struct informer_handler){
         .on_upsert = on_volume, .on_removed = on_volume_gone, .ctx = p, .resync_ns = RESYNC_NS
     };
+    p->classes_handler = (struct informer_handler){ .on_upsert = on_class, .ctx = p };
     if (p->record)
         call_record_start(p->record);
+    informer_add_handler(p->classes, &p->classes_handler);
     informer_add_handler(p->claims_cache, &p->claims_handler);
     informer_add_handler(p->volumes_cache, &p->volumes_handler);
 }
@@ -269,6 +292,7 @@ struct provisioner *provisioner_free(struct provisioner *p)
         return NULL;
     informer_remove_handler(&p->claims_handler);
     informer_remove_handler(&p->volumes_handler);
+    informer_remove_handler(&p->classes_handler);
     for (op = LIST_FIRST(&p->ops); op; op = next_op) {
         next_op = LIST_NEXT(op, link);
         op_free(op);
@@ -277,6 +301,7 @@ struct provisioner *provisioner_free(struct provisioner *p)
         next = LIST_NEXT(i, link);
         in_progress_free(i);
     }
+    slow_set_done(&p->slow);
     p->record = call_record_free(p->record);
     controller_free(p->claims);
     controller_free(p->volumes);
