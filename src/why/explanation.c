@@ -37,6 +37,7 @@ static const struct {
     { KIND_CLAIM, why_claim },
     { KIND_VOLUME, why_volume },
     { KIND_POD, why_pod },
+    { KIND_ATTACHMENT, why_attachment },
 };
 
 /* --- Create and free --- */

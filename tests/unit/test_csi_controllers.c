@@ -195,6 +195,7 @@ static struct csi_driver_state driver_at(size_t i)
 
 TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
 {
+    const struct object about = { .uid = "u" };
     struct csi_work_state work;
     struct csi_driver_state s;
 
@@ -219,9 +220,9 @@ TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
     ASSERT_STR("me", s.functions[0].holder);
     assert_true(!s.functions[1].is_wanted && !s.functions[1].is_working);
     assert_false(csi_controllers_driver(b.w.part, 1, &s));
-    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", NULL, &work));
+    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", &about, &work));
     assert_int_equal(b.last.settings->timeout_ns, 10 * NS_PER_S);
     ASSERT_STR(FAKE_DRIVER, b.last.settings->name);
     csi_endpoints_remove(b.endpoints, CSI_FROM_NODE, FAKE_DRIVER);

@@ -1108,8 +1108,8 @@ TEST(a_server_that_has_the_controllers_answers)
     world_settle(&w);
     ASSERT_SENT(&w.served, 404, "GET", "/why/pvc/default/c", NULL);
     onlooker_open(&x, &w.served);
-    w.served.server->explain = explain;
-    w.served.server->explain_ctx = &x.world;
+    w.served.server->pages.explain = explain;
+    w.served.server->pages.ctx = &x.world;
     ASSERT_SENT(&w.served, 200, "GET", "/why/pvc/default/c", NULL);
     ASSERT_GOT(&w.served, "too-small", "cause");
     ASSERT_GOT(&w.served, "21", "candidates/total");

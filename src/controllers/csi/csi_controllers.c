@@ -587,8 +587,10 @@ bool csi_controllers_explain(const struct csi_controllers *c, const char *driver
         for (size_t k = 0; k < c->types_count; k++) {
             const struct function_slot *f = &d->functions[k];
 
-            if (f->function && f->type->explain && strcmp(f->type->name, function) == 0)
-                return f->type->explain(f->function, about, ret);
+            if (!f->function || !f->type->explain || strcmp(f->type->name, function) != 0)
+                continue;
+            (void)csi_peer_explain(d->peer, about->uid, ret);
+            return f->type->explain(f->function, about, ret);
         }
     }
     return false;

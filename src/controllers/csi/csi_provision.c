@@ -358,6 +358,7 @@ void csi_provision_start(void *ctx, const struct provisioner_request *q, struct 
     w->memo = BUF_INIT(CSI_PLAN_BYTES_MAX);
     buf_add_str(&w->memo, q->memo);
     (void)snprintf(w->name, sizeof w->name, "%s", q->volume_name);
+    csi_controller_call_about(&w->rpc, &q->claim->obj);
     deferred_init(&w->begin, w->provisioner->o.part.loop, create_begin, w);
     loop_defer(&w->begin);
 }

@@ -303,6 +303,7 @@ static void call_expand(struct csi_resize *resize, const struct secret *secret)
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     resize->rpc.done = on_expanded;
+    csi_controller_call_about(&resize->rpc, resize->claim);
     csi_controller_call_start(resize->owner->o.peer, &resize->rpc, CSI_CONTROLLER_EXPAND, &m.base,
                               csi_resize_limit_ns(resize->owner));
 }
@@ -639,6 +640,20 @@ static const char *resizer_verify(const void *function)
     return wrong || !z->modifier ? wrong : csi_modifier_check(z->modifier);
 }
 
+static bool resizer_explain(const void *function, const struct object *about, struct csi_work_state *ret)
+{
+    const struct csi_resizer *z = function;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
+
+    if (about->kind->kind != KIND_CLAIM || !csi_claimed_volume(z, claim_of(about)))
+        return false;
+    object_key(about, &key);
+    ret->next_try_ns = workqueue_due_ns(controller_queue(z->controller), buf_str(&key));
+    if (z->modifier && !ret->next_try_ns)
+        ret->next_try_ns = csi_modifier_next_ns(z->modifier, buf_str(&key));
+    return true;
+}
+
 static bool is_wanted(const struct csi_peer *peer, const struct csi_driver_settings *s)
 {
     (void)s;
@@ -672,4 +687,5 @@ const struct csi_function_type csi_resizer_type = { .name = "resizer",
                                                     .new = resizer_begin,
                                                     .start = resizer_run,
                                                     .free = resizer_end,
-                                                    .check = resizer_verify };
+                                                    .check = resizer_verify,
+                                                    .explain = resizer_explain };

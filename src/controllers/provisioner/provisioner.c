@@ -285,5 +285,14 @@ struct provisioner *provisioner_free(struct provisioner *p)
     return NULL;
 }
 
+static uint64_t next_try_ns(const struct provisioner *p, const struct object *about)
+{
+    struct controller *queue = about->kind->kind == KIND_CLAIM ? p->claims : p->volumes;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
+
+    object_key(about, &key);
+    return workqueue_due_ns(controller_queue(queue), buf_str(&key));
+}
+
 const struct provisioner_loop provisioner_loop = { provisioner_new, provisioner_start, provisioner_check,
-                                                   provisioner_free };
+                                                   next_try_ns, provisioner_free };
