@@ -81,6 +81,7 @@ static const struct rule csi_rules[] = {
     { READ | WRITE, EVENTS, NAMES("events") },
     { OWN, COORDINATION, NAMES("leases") },
     { READ, STORAGE, NAMES("csidrivers", "csinodes", "storageclasses", "volumeattributesclasses") },
+    { BIT(PATCH), STORAGE, NAMES("csidrivers") }, /* not the spec: csi_restriction.c */
     { OWN, STORAGE, NAMES("csistoragecapacities") },
     { READ | CHANGE, STORAGE, NAMES("volumeattachments") },
     { BIT(GET) | CHANGE, STORAGE, NAMES("volumeattachments/status") },

@@ -285,9 +285,9 @@ static int read_arguments(struct why_verb *verb, int args, char **argv)
     if (verb->resources.count != 1 || !first->name)
         return cli_fail_usage("why: specify one object, for example pvc/NAME: see 'berth help why'");
     if (!why_type(first->kind->kind))
-        return cli_fail_usage(
-            "why: cannot explain a %s: supported are pvc/NAME, pv/NAME, pod/NAME and va/NAME",
-            first->kind->name);
+        return cli_fail_usage("why: cannot explain a %s: supported are pvc/NAME, pv/NAME, pod/NAME, "
+                              "va/NAME and csidriver/NAME",
+                              first->kind->name);
     verb->question = (struct why_question){ .kind = first->kind->kind,
                                             .ns = first->kind->is_namespaced ? verb->session.ns : "",
                                             .name = first->name,
@@ -350,13 +350,13 @@ static const struct flag why_flags[] = {
 const struct cli_verb cli_verb_why = {
     .name = "why",
     .group = CLI_ANSWERS,
-    .usage = "why pvc/NAME | pv/NAME | pod/NAME | va/NAME",
-    .summary = "Explain why a claim, volume, pod or attachment is stuck, and what to do",
+    .usage = "why pvc/NAME | pv/NAME | pod/NAME | va/NAME | csidriver/NAME",
+    .summary = "Explain why a claim, volume, pod or attachment is stuck",
     .flags = why_flags,
     .examples = "  berth why pvc/data                # why the claim is Pending, volume by volume\n  berth "
                 "why pvc/data -n shop --all  # with every volume\n  berth why pv/disk-3               # "
                 "which claim uses the volume, or why none can\n  berth why pod/web-0 -o json       # for "
                 "scripts: {\"cause\":\"too-small\",...}\n",
-    .args = "TYPE/NAME pvc pv pod va",
+    .args = "TYPE/NAME pvc pv pod va csidriver",
     .run = why_run,
 };

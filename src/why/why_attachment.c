@@ -1,10 +1,10 @@
 /* Explains a VolumeAttachment: why it is not attached, or not detached. Costs what why_csi() costs. */
-#include "api/attachment.h"
-#include "api/csi.h"
-#include "base/cleanup.h"
 #include "why/why_csi.h"
 
 #include <string.h>
+
+#include "api/attachment.h"
+#include "api/csi.h"
 
 /* The volume or the node that the driver needs does not exist; nobody can attach then. */
 static void explain_parts(const struct why_world *w, struct why_report *r, const struct attachment *a)

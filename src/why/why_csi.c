@@ -12,7 +12,7 @@
 #include "api/csi.h"
 #include "api/lease.h"
 #include "base/cleanup.h"
-#include "controllers/csi/csi_controllers.h"
+#include "controllers/csi/csi_state.h"
 #include "store/store.h"
 #include "why/users.h"
 
@@ -102,6 +102,16 @@ bool why_csi_is_driver(const struct why_world *w, const char *name)
 
     return why_get(w, KIND_CSI_DRIVER, "", name) || why_csi_is_here(w, name) ||
            why_csi_nodes(w, name, &nodes) > 0;
+}
+
+void why_csi_write_state(const struct why_world *w, const char *driver, struct buf *out)
+{
+    struct csi_driver_state s;
+
+    if (find_here(w, driver, &s))
+        csi_state_write(&s, w->clock, /* by= */ "", out);
+    else
+        buf_add_cstr(out, "{}");
 }
 
 /* --- Leases --- */
@@ -327,6 +337,67 @@ static bool explain_others(const struct why_world *w, struct why_report *r, cons
     else
         return false;
     return true;
+}
+
+/* --- The driver itself --- */
+
+/* One socket of the driver in this process. */
+static void add_socket(const struct why_world *w, struct why_report *r, const struct csi_driver_state *s)
+{
+    char age[WHY_AGE_BYTES_MAX];
+
+    report_fact(r, "socket %s: %s for %s, %u calls in flight%s%s", s->socket, csi_peer_state_names[s->state],
+                write_age(w, s->since_ns, age), s->calls_in_flight, s->last_error[0] ? ", last error: " : "",
+                s->last_error);
+    if (s->not_served[0])
+        report_cause(r, "socket-not-served", "socket %s is not used: %s", s->socket, s->not_served);
+}
+
+/* Who holds the leases; returns how many are held. */
+static unsigned add_leases(const struct why_world *w, struct why_report *r, const char *driver)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < CSI_DUTY_COUNT; i++) {
+        _cleanup_(buf_done_p) struct buf name = BUF_INIT(WHY_LINE_BYTES_MAX);
+        struct why_lease last;
+
+        csi_duty_lease((enum csi_duty)i, driver, &name);
+        if (!why_lease(w, buf_cstr(&name), &last) || !last.holder[0] || last.is_expired)
+            continue;
+        report_fact(r, "%s: done by %s, which holds lease %s in %s", duties[i].sidecar, last.holder,
+                    buf_cstr(&name), last.ns);
+        count++;
+    }
+    return count;
+}
+
+void why_driver(const struct why_world *w, struct why_report *r, const struct object *driver)
+{
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+    struct csi_driver_state s = { .name = "" };
+    bool is_here = find_here(w, driver->name, &s);
+    size_t count = why_csi_nodes(w, driver->name, &nodes);
+    unsigned held;
+
+    report_state(r, "%s", is_here ? csi_peer_state_names[s.state] : "unknown here");
+    if (is_here && s.state != CSI_PEER_READY)
+        explain_not_ready(w, r, &s);
+    for (size_t i = 0; w->csi && csi_controllers_driver(w->csi, i, &s); i++)
+        if (strcmp(s.name, driver->name) == 0)
+            add_socket(w, r, &s);
+    if (w->caches[KIND_CSI_NODE])
+        report_fact(r, "registered on: %s", count ? buf_cstr(&nodes) : "no node");
+    held = add_leases(w, r, driver->name);
+    if (!is_here && count == 0 && held == 0 && w->caches[KIND_CSI_NODE] && why_knows_leases(w)) {
+        report_cause(r, "driver-not-registered",
+                     "it is registered on no node, and no process holds its leases");
+        report_advise(r, "Start the driver, or if it is gone for good: berth delete csidriver %s",
+                      driver->name);
+    } else if (!is_here && held == 0 && why_knows_leases(w)) {
+        report_cause(r, "no-csi-controller", "no process provisions, attaches or expands its volumes");
+    }
+    why_add_events(w, r, driver, /* over= */ NULL);
 }
 
 /* --- All of it --- */

@@ -39,6 +39,9 @@ bool why_csi_is_here(const struct why_world *w, const char *driver);
 /* The nodes on which the driver is registered: "n1, n2, … (12)". Returns how many. */
 size_t why_csi_nodes(const struct why_world *w, const char *driver, struct buf *out);
 
+/* The state of the driver's controllers in this process as JSON (csi_state.h); {} if it has none. */
+void why_csi_write_state(const struct why_world *w, const char *driver, struct buf *out);
+
 /* The lease of that name that was renewed last, in any namespace. */
 struct why_lease {
     char ns[64];

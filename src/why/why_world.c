@@ -175,6 +175,7 @@ static const struct {
     { KIND_VOLUME, "pv" },
     { KIND_POD, "pod" },
     { KIND_ATTACHMENT, "va" },
+    { KIND_CSI_DRIVER, "csidriver" },
 };
 
 const char *why_type(enum kind k)
@@ -206,6 +207,7 @@ int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct w
     }
     return error_set(
         err, ERR_NOT_FOUND,
-        "cannot explain \"%s\": supported are pvc/NAMESPACE/NAME, pv/NAME, pod/NAMESPACE/NAME and va/NAME",
+        "cannot explain \"%s\": supported are pvc/NAMESPACE/NAME, pv/NAME, pod/NAMESPACE/NAME, va/NAME and "
+        "csidriver/NAME",
         path);
 }

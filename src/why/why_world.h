@@ -88,6 +88,7 @@ void why_claim(const struct why_world *w, struct why_report *r, const struct obj
 void why_volume(const struct why_world *w, struct why_report *r, const struct object *volume);
 void why_pod(const struct why_world *w, struct why_report *r, const struct object *pod);
 void why_attachment(const struct why_world *w, struct why_report *r, const struct object *attachment);
+void why_driver(const struct why_world *w, struct why_report *r, const struct object *driver);
 
 struct why_question {
     enum kind kind;
@@ -99,8 +100,8 @@ struct why_question {
  * explanation in slices (explanation.h, which describes the errors, too). */
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err);
 
-/* A question as a path: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME", "va/NAME". The names
- * point into `to`. ERR_NOT_FOUND for any other path. */
+/* A question as a path: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME", "va/NAME", "csidriver/NAME".
+ * The names point into `to`. ERR_NOT_FOUND for any other path. */
 #define WHY_PATH_BYTES_MAX 1024
 int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
                   struct error *err);

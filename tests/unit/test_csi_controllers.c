@@ -231,6 +231,32 @@ TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
     bench_done();
 }
 
+/* Other processes describe the driver from it: written on change, at most every ten seconds. */
+TEST(state_of_a_driver_is_recorded_in_its_object)
+{
+    static const char path[] = "/apis/storage.k8s.io/v1/csidrivers/" FAKE_DRIVER;
+
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", "/apis/storage.k8s.io/v1/csidrivers",
+                "{'metadata':{'name':'" FAKE_DRIVER "'},'spec':{}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "csi.berth.io/state"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "CREATE_DELETE_VOLUME"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"by\\\":\\\"me\\\""));
+    fake_csi_end(fake_of_parts());
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    pass_s(10);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"lost\\\""));
+    fake_csi_begin(fake_of_parts());
+    bench_done();
+}
+
 /* With the server in this process: one renewal a minute, and a restart takes the lease over at once. */
 TEST(lease_in_the_process_of_the_server_is_long)
 {

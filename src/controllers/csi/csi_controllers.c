@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "controllers/csi/csi_state.h"
 #include "machinery/leader.h"
 
 /* How long a lost driver keeps its leases: as long as those of a sidecar that has ended would last. */
@@ -53,6 +54,8 @@ struct served_driver {
     struct timer linger; /* armed: lost, and its leases are kept */
     struct timer retry;
     struct csi_function_options options;
+    struct csi_state_record record; /* not open where the server is in this process */
+    bool has_record;
     struct function_slot functions[CSI_FUNCTIONS_MAX];
 };
 
@@ -234,6 +237,8 @@ static struct served_driver *driver_free(struct served_driver *d)
     for (size_t i = 0; i < d->owner->types_count; i++)
         election_drop(&d->functions[i]);
     d->peer = csi_peer_free(d->peer);
+    if (d->has_record)
+        csi_state_close(&d->record);
     timer_disarm(&d->linger);
     timer_disarm(&d->retry);
     free((char *)(uintptr_t)d->endpoint.driver);
@@ -260,6 +265,17 @@ static int open_peer(struct served_driver *d, struct error *err)
     return csi_peer_new(&p, &d->peer, err);
 }
 
+static int open_record(struct served_driver *d, struct error *err)
+{
+    if (d->owner->o.part.is_local)
+        return 0;
+    d->record = (struct csi_state_record){
+        .part = d->owner->o.part, .by = d->owner->o.identity, .on_due = on_linger, .ctx = d
+    };
+    d->has_record = true;
+    return csi_state_open(&d->record, err);
+}
+
 static struct served_driver *driver_new(struct csi_controllers *c, const struct csi_known_endpoint *known,
                                         struct error *err)
 {
@@ -279,7 +295,7 @@ static struct served_driver *driver_new(struct csi_controllers *c, const struct 
         (void)error_no_memory(err);
         return driver_free(d);
     }
-    return open_peer(d, err) < 0 ? driver_free(d) : d;
+    return open_peer(d, err) < 0 || open_record(d, err) < 0 ? driver_free(d) : d;
 }
 
 /* --- Endpoints --- */
@@ -462,6 +478,19 @@ static void update_function(struct function_slot *f)
         function_open(f);
 }
 
+/* By the process that holds a lease of the driver. */
+static void update_record(struct csi_controllers *c, size_t i)
+{
+    struct served_driver *d = c->all.items[i];
+    struct csi_driver_state s;
+    bool is_leader = false;
+
+    for (size_t k = 0; k < c->types_count; k++)
+        is_leader |= d->functions[k].leader && leader_state(d->functions[k].leader) == LEADER_LEADING;
+    if (is_leader && d->has_record && csi_controllers_driver(c, i, &s))
+        csi_state_update(&d->record, &s);
+}
+
 static void settle_all(void *ctx)
 {
     struct csi_controllers *c = ctx;
@@ -474,6 +503,8 @@ static void settle_all(void *ctx)
     for (size_t i = 0; i < c->all.count; i++)
         for (size_t k = 0; k < c->types_count; k++)
             update_function(&c->all.items[i]->functions[k]);
+    for (size_t i = 0; i < c->all.count; i++)
+        update_record(c, i);
 }
 
 /* --- Life --- */
@@ -493,7 +524,9 @@ int csi_controllers_new(const struct csi_controllers_options *o, struct csi_cont
         return error_no_memory(err);
     c->o = *o;
     deferred_init(&c->settle, o->part.loop, settle_all, c);
-    for (; o->types[c->types_count] && r == 0; c->types_count++) {
+    if (!o->part.is_local && !informers_get(o->part.informers, KIND_CSI_DRIVER, err))
+        r = -(int)err->code;
+    for (; r == 0 && o->types[c->types_count]; c->types_count++) {
         assert(c->types_count < CSI_FUNCTIONS_MAX);
         if (o->types[c->types_count]->prepare)
             r = o->types[c->types_count]->prepare(&o->part, err);

@@ -369,6 +369,7 @@ static void on_rpc_done(struct rpc_call *call, const struct rpc_result *result)
     if (a.outcome != CSI_DONE) {
         p->last = err;
         (void)error_wrap(&p->last, "%s", csi_method_name(c->method));
+        loop_defer(&p->change);
     }
     csi_failures_put(&p->failures, c->about, c->method, &a, loop_now_ns(p->o.loop));
     c->peer = NULL;
