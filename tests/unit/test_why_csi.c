@@ -211,6 +211,7 @@ static void put_attachment(void)
 
 /* --- The driver and its controllers (csi-36) --- */
 
+/* csi-36 */
 TEST(csi_claim_of_a_driver_that_is_not_registered)
 {
     bench_init();
@@ -222,6 +223,7 @@ TEST(csi_claim_of_a_driver_that_is_not_registered)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_of_a_driver_without_a_controller_service)
 {
     bench_init();
@@ -243,6 +245,7 @@ TEST(csi_claim_of_a_driver_without_a_controller_service)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_of_a_driver_that_the_settings_switch_off)
 {
     b.off = (struct csi_driver_settings){ .name = FAKE_DRIVER, .is_off = true };
@@ -257,6 +260,7 @@ TEST(csi_claim_of_a_driver_that_the_settings_switch_off)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_lease_another_process_holds)
 {
     static const char text[] = "sidecar-1 has to do it: it holds the lease fake.csi of CSI driver fake.csi";
@@ -274,6 +278,7 @@ TEST(csi_claim_whose_lease_another_process_holds)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_lease_has_ended)
 {
     bench_init();
@@ -288,6 +293,7 @@ TEST(csi_claim_whose_lease_has_ended)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_of_a_driver_that_is_not_ready)
 {
     bench_init();
@@ -314,6 +320,7 @@ TEST(csi_claim_of_a_driver_that_is_not_ready)
 }
 
 /* Each class of failure, with the driver's words and the time of the next try. */
+/* csi-36 */
 TEST(csi_claim_whose_provisioning_fails)
 {
     static const struct {
@@ -350,6 +357,7 @@ TEST(csi_claim_whose_provisioning_fails)
     }
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_driver_is_busy)
 {
     bench_begin();
@@ -367,6 +375,7 @@ TEST(csi_claim_whose_driver_is_busy)
 
 /* --- Attachments --- */
 
+/* csi-36 */
 TEST(csi_attachment_that_fails)
 {
     bench_begin();
@@ -396,6 +405,7 @@ TEST(csi_attachment_that_fails)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_attachment_that_nobody_serves)
 {
     bench_init();
@@ -423,6 +433,7 @@ TEST(csi_attachment_that_nobody_serves)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_attachment_without_its_volume_or_node)
 {
     bench_init();
@@ -438,6 +449,7 @@ TEST(csi_attachment_without_its_volume_or_node)
 
 /* --- Expansion and modification --- */
 
+/* csi-36 */
 TEST(csi_claim_whose_expansion_fails)
 {
     bench_begin();
@@ -456,6 +468,7 @@ TEST(csi_claim_whose_expansion_fails)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_expansion_is_infeasible)
 {
     bench_begin();
@@ -472,6 +485,7 @@ TEST(csi_claim_whose_expansion_is_infeasible)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_driver_cannot_expand)
 {
     bench_init();
@@ -490,6 +504,7 @@ TEST(csi_claim_whose_driver_cannot_expand)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_claim_whose_modification_fails)
 {
     bench_begin();
@@ -512,6 +527,7 @@ TEST(csi_claim_whose_modification_fails)
 
 /* --- Volumes --- */
 
+/* csi-36 */
 TEST(csi_volume_whose_deletion_fails)
 {
     bench_begin();
@@ -532,6 +548,7 @@ TEST(csi_volume_whose_deletion_fails)
     bench_done();
 }
 
+/* csi-36 */
 TEST(csi_volume_with_the_finalizer_of_an_attacher)
 {
     bench_init();

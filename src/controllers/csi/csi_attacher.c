@@ -263,7 +263,7 @@ static int open_queues(struct csi_attacher *a, struct error *err)
 {
     const struct csi_driver_settings *s = a->o.settings;
     struct controller_options c = { .queue = { .loop = a->o.part.loop,
-                                               .name = "csi-attach",
+                                               .name = a->queue_names[0],
                                                .metrics = a->o.part.metrics,
                                                .seed = component_seed(&a->o.part, a->finalizer),
                                                .base_ns = s->retry_ns,
@@ -271,11 +271,14 @@ static int open_queues(struct csi_attacher *a, struct error *err)
                                     .sync = sync_attachment,
                                     .ctx = a,
                                     .api = a->api };
-    int r = controller_new(&c, &a->controller, err);
+    int r;
 
+    csi_queue_name("csi-attach", a->o.peer, a->queue_names[0]);
+    csi_queue_name("csi-attach-release", a->o.peer, a->queue_names[1]);
+    r = controller_new(&c, &a->controller, err);
     if (r < 0)
         return r;
-    c.queue.name = "csi-attach-release";
+    c.queue.name = a->queue_names[1];
     c.sync = sync_release;
     return controller_new(&c, &a->releases, err);
 }

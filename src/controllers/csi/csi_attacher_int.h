@@ -31,6 +31,7 @@ struct csi_attacher {
     TAILQ_HEAD(, csi_attach_work) works;
     struct csi_attach_reconcile *reconcile; /* NULL: the driver cannot list what is published */
     char finalizer[128];
+    char queue_names[2][CSI_QUEUE_BYTES];
 };
 
 /* True if the attachment is one of this driver. */

@@ -99,6 +99,11 @@ static void settle_later(struct csi_controllers *c)
 
 /* --- Functions --- */
 
+void csi_queue_name(const char *queue, const struct csi_peer *p, char to[static CSI_QUEUE_BYTES])
+{
+    (void)snprintf(to, CSI_QUEUE_BYTES, "%s/%s", queue, csi_peer_name(p)); /* names of drivers are short */
+}
+
 static void function_close(struct function_slot *f)
 {
     if (!f->function)

@@ -70,6 +70,10 @@ struct csi_function_type {
     bool (*explain)(const void *function, const struct object *about, struct csi_work_state *ret);
 };
 
+/* Name of a queue of a driver, in metrics: "csi-attach/DRIVER". */
+#define CSI_QUEUE_BYTES 128
+void csi_queue_name(const char *queue, const struct csi_peer *p, char to[static CSI_QUEUE_BYTES]);
+
 extern const struct csi_function_type csi_provisioner_type;
 extern const struct csi_function_type csi_attacher_type;
 extern const struct csi_function_type csi_resizer_type; /* and modifier */

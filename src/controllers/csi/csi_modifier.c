@@ -541,7 +541,8 @@ int csi_modifier_new(struct csi_resizer *z, struct csi_modifier **ret, struct er
     const struct csi_driver_settings *s = z->o.settings;
     struct csi_modifier *m = calloc(1, sizeof *m);
     struct controller_options c = { .queue = { .loop = z->o.part.loop,
-                                               .name = QUEUE,
+                                               .name = z->queue_names[1],
+                                               .metrics = z->o.part.metrics,
                                                .seed = component_seed(&z->o.part, QUEUE),
                                                .base_ns = s->retry_ns ? s->retry_ns : NS_PER_S,
                                                .max_ns =

@@ -574,8 +574,8 @@ static int open_queue(struct csi_resizer *z, struct error *err)
 {
     const struct csi_driver_settings *s = z->o.settings;
     struct controller_options c = { .queue = { .loop = z->o.part.loop,
-                                               .name = QUEUE,
-                                               .metrics = NULL,
+                                               .name = z->queue_names[0],
+                                               .metrics = z->o.part.metrics,
                                                .seed = component_seed(&z->o.part, QUEUE),
                                                .base_ns = s->retry_ns ? s->retry_ns : NS_PER_S,
                                                .max_ns =
@@ -599,6 +599,8 @@ static int resizer_begin(const struct csi_function_options *o, void **ret, struc
     TAILQ_INIT(&z->resizes);
     map_init(&z->memory, (struct hash_seed){ component_seed(&o->part, QUEUE), o->part.seed });
     (void)snprintf(z->component, sizeof z->component, "external-resizer %s", csi_peer_name(o->peer));
+    csi_queue_name("csi-resize", o->peer, z->queue_names[0]);
+    csi_queue_name("csi-modify", o->peer, z->queue_names[1]);
     r = open_caches(z, err);
     if (r == 0)
         r = component_api(&o->part, CSI_RESIZER_MANAGER, &z->api, err);

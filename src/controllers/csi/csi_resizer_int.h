@@ -31,6 +31,7 @@ struct csi_resizer {
     struct controller *controller;
     struct recorder *recorder;
     char component[320];
+    char queue_names[2][CSI_QUEUE_BYTES]; /* of expansions, and of changes */
     struct api api;
     struct map memory; /* csi_resize_memory by uid; of claims whose expansion has failed */
     TAILQ_HEAD(, csi_resize) resizes;

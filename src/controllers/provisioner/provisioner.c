@@ -7,6 +7,7 @@
 #include "controllers/provisioner/provisioner.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,12 +174,14 @@ static int open_record(struct provisioner *p, struct error *err)
     return o.name ? call_record_new(&o, &p->record, err) : 0;
 }
 
-static int open_queue(struct provisioner *p, const char *name,
+/* label: of its metrics. */
+static int open_queue(struct provisioner *p, const char *name, const char *label,
                       enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
                       struct error *err)
 {
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
-                                               .name = name,
+                                               .name = label,
+                                               .metrics = p->o.part.metrics,
                                                .seed = component_seed(&p->o.part, name),
                                                .base_ns = p->o.limits.retry_ns,
                                                .max_ns = p->o.limits.retry_ns_max,
@@ -217,6 +220,8 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     fill_limits(&p->o.limits);
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
+    (void)snprintf(p->queue_names[0], sizeof p->queue_names[0], "provision/%s", o->name);
+    (void)snprintf(p->queue_names[1], sizeof p->queue_names[1], "reclaim/%s", o->name);
     r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
     if (r < 0)
         return r;
@@ -228,9 +233,9 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
         return -(int)err->code;
     r = component_recorder(&o->part, o->component ? o->component : o->name, &p->recorder, err);
     if (r == 0)
-        r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
+        r = open_queue(p, "claims", p->queue_names[0], provisioner_sync_claim, &p->claims, err);
     if (r == 0)
-        r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+        r = open_queue(p, "volumes", p->queue_names[1], provisioner_sync_volume, &p->volumes, err);
     if (r == 0)
         r = open_record(p, err);
     if (r == 0)

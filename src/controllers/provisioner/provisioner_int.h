@@ -54,6 +54,7 @@ struct provisioner {
     LIST_HEAD(, in_progress) in_progress; /* no more than operations and calls without a result */
     struct call_record *record;           /* NULL: none */
     bool is_loaded;                       /* the record was read, or there is none */
+    char queue_names[2][320];             /* of claims, and of volumes */
 };
 
 /* The operation owns its key; it ends with one of the following functions. */
