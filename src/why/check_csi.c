@@ -2,7 +2,7 @@
  * long, drivers that are not ready, and drivers that objects refer to and that no process has. */
 #include "why/check.h"
 
-#include <stdio.h>
+#include <assert.h>
 #include <string.h>
 
 #include "api/attachment.h"
@@ -77,6 +77,7 @@ typedef VEC(struct driver_references) driver_list;
 
 static struct driver_references *find_use(struct checkup *checkup, driver_list *all, const char *name)
 {
+    assert(all->count == 0 || all->items);
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->items[i].name, name) == 0)
             return &all->items[i];

@@ -19,10 +19,12 @@ static void failure_free(struct csi_failures *f, struct csi_failure *failure)
 
 void csi_failures_done(struct csi_failures *f)
 {
-    struct csi_failure *failure;
+    struct csi_failure *failure, *next;
 
-    while ((failure = TAILQ_FIRST(&f->all)))
+    for (failure = TAILQ_FIRST(&f->all); failure; failure = next) {
+        next = TAILQ_NEXT(failure, link);
         failure_free(f, failure);
+    }
 }
 
 static struct csi_failure *find_failure(const struct csi_failures *f, const char *uid)
@@ -61,6 +63,6 @@ void csi_failures_put(struct csi_failures *f, const char *uid, enum csi_controll
     memcpy(failure->about, uid, strnlen(uid, sizeof failure->about - 1));
     memcpy(failure->words, words, len);
     TAILQ_INSERT_TAIL(&f->all, failure, link);
-    if (++f->count > CSI_FAILURES_MAX)
+    if (++f->count > CSI_FAILURES_MAX) /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): freed ones have left */
         failure_free(f, TAILQ_FIRST(&f->all));
 }

@@ -111,7 +111,8 @@ struct csi_peer_options {
     const char *socket;      /* NULL: absent */
     unsigned creates_max;    /* calls in flight; 0: CSI_CREATES_MAX */
     unsigned others_max;     /* of each other method; 0: CSI_OTHERS_MAX */
-    /* State, capabilities or the last error have changed. On the loop, never from within a function of the peer. */
+    /* State, capabilities or the last error have changed. On the loop, never from within a function of the
+     * peer. */
     void (*on_change)(void *ctx, struct csi_peer *p);
     void *ctx;
 };

@@ -14,8 +14,8 @@
 #define CSI_STATE_PERIOD_NS (10 * NS_PER_S)
 #define CSI_STATE_BYTES_MAX ((size_t)64 << 10)
 
-/* {"state": "ready", "since": TIME, "socket", "capabilities": [], "callsInFlight", "lastError", "by", "time"}.
- * by: the identity of the process. */
+/* {"state": "ready", "since": TIME, "socket", "capabilities": [], "callsInFlight", "lastError", "by",
+ * "time"}; by: the identity of the process. */
 void csi_state_write(const struct csi_driver_state *s, const struct clock *clock, const char *by,
                      struct buf *out);
 
