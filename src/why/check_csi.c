@@ -165,7 +165,7 @@ static void check_gone(struct checkup *checkup, const struct driver_references *
 /* A driver whose controllers run, and cannot work. */
 static void check_driver(struct checkup *checkup, const struct object *o)
 {
-    static const char *const codes[] = { "driver-not-ready", "socket-not-served" };
+    static const char *const codes[] = { "driver-not-ready", "second-socket" };
     struct cause cause = { "", "" };
 
     if (causes_find(checkup->causes, o, &cause) &&

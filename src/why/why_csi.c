@@ -189,7 +189,7 @@ static void explain_not_ready(const struct why_world *w, struct why_report *r,
 
 static void explain_not_served(struct why_report *r, const struct csi_driver_state *s, enum csi_duty duty)
 {
-    if (csi_peer_can(s->peer, CSI_ABILITY_CONTROLLER)) {
+    if (s->refusal != CSI_WITHOUT_CONTROLLER) {
         report_cause(r, "driver-not-served", "this process does not %s volumes of CSI driver %s: %s",
                      duties[duty].verb, s->name, s->not_served);
         report_advise(r, "See the section csi.drivers of the configuration file, or start %s.",
@@ -349,8 +349,10 @@ static void add_socket(const struct why_world *w, struct why_report *r, const st
     report_fact(r, "socket %s: %s for %s, %u calls in flight%s%s", s->socket, csi_peer_state_names[s->state],
                 write_age(w, s->since_ns, age), s->calls_in_flight, s->last_error[0] ? ", last error: " : "",
                 s->last_error);
-    if (s->not_served[0])
-        report_cause(r, "socket-not-served", "socket %s is not used: %s", s->socket, s->not_served);
+    if (s->refusal == CSI_SECOND_SOCKET)
+        report_cause(r, "second-socket", "socket %s is not used: %s", s->socket, s->not_served);
+    else if (s->not_served[0])
+        report_fact(r, "socket %s has no controllers here: %s", s->socket, s->not_served);
 }
 
 /* Who holds the leases; returns how many are held. */

@@ -319,6 +319,53 @@ TEST(csi_claim_of_a_driver_that_is_not_ready)
     bench_done();
 }
 
+/* csi-36: two sockets claim one driver; and the driver itself. */
+TEST(csi_driver_with_a_second_socket)
+{
+    struct fake_csi other;
+
+    bench_begin();
+    ask(KIND_CSI_DRIVER, FAKE_DRIVER);
+    ASSERT_SAID("none", "nothing is wrong");
+    ASSERT_STR("ready", said_member("state"));
+    ASSERT_TEXT("external-provisioner: done by me, which holds lease fake.csi in default");
+    ASSERT_TEXT("registered on: n1");
+    fake_csi_init(&other, b.w.served.loop, "/run/other/csi.sock");
+    ASSERT_OK(csi_endpoints_put(
+        b.endpoints, &(struct csi_known_endpoint){ CSI_FROM_SETTINGS, "", "/run/other/csi.sock" }, &err));
+    parts_rest(&b.w);
+    pass_s(2);
+    ask(KIND_CSI_DRIVER, FAKE_DRIVER);
+    ASSERT_SAID("second-socket",
+                "socket /run/other/csi.sock is not used: the driver is served through another "
+                "socket, " FAKE_SOCKET);
+    ask_elsewhere(KIND_CSI_DRIVER, FAKE_DRIVER);
+    ASSERT_STR("unknown here", said_member("state"));
+    ASSERT_STR("none", said_member("cause"));
+    process_kill(&b.w);
+    fake_csi_done(&other);
+    process_start(&b.w);
+    bench_done();
+}
+
+/* csi-36 */
+TEST(csi_driver_that_nobody_has)
+{
+    bench_init();
+    ask(KIND_CSI_DRIVER, FAKE_DRIVER);
+    ASSERT_SAID("driver-not-registered", "it is registered on no node, and no process holds its leases");
+    register_node();
+    ask(KIND_CSI_DRIVER, FAKE_DRIVER);
+    ASSERT_SAID("no-csi-controller", "no process provisions, attaches or expands its volumes");
+    fake_of_parts()->plugin = 0;
+    put_endpoint(CSI_FROM_NODE);
+    pass_s(1);
+    ask(KIND_CSI_DRIVER, FAKE_DRIVER); /* on nodes only, as it should be */
+    ASSERT_STR("none", said_member("cause"));
+    ASSERT_TEXT("has no controllers here: the driver has no controller service");
+    bench_done();
+}
+
 /* Each class of failure, with the driver's words and the time of the next try. */
 /* csi-36 */
 TEST(csi_claim_whose_provisioning_fails)

@@ -48,6 +48,7 @@ struct served_driver {
     struct csi_known_endpoint endpoint; /* owns its texts */
     bool is_listed;                     /* by the endpoints, at the last pass */
     bool is_serving;
+    enum csi_refusal refusal;
     char not_served[WHY_BYTES];
     struct csi_driver_settings settings;
     struct csi_peer *peer;
@@ -394,20 +395,26 @@ static const struct served_driver *find_rival(const struct served_driver *d)
     return NULL;
 }
 
-/* Of a ready driver. "": it is served. */
-static void decide_service(const struct served_driver *d, char ret[WHY_BYTES])
+/* Of a ready driver. ret: in words. */
+static enum csi_refusal decide_service(const struct served_driver *d, char ret[WHY_BYTES])
 {
     const struct csi_driver_settings *s = find_settings(d->owner, csi_peer_name(d->peer));
     const struct served_driver *rival = d->is_serving ? NULL : find_rival(d);
 
     ret[0] = '\0';
-    if (s && s->is_off)
+    if (s && s->is_off) {
         (void)snprintf(ret, WHY_BYTES, "the settings switch the controller of this driver off");
-    else if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER))
+        return CSI_SWITCHED_OFF;
+    }
+    if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER)) {
         (void)snprintf(ret, WHY_BYTES, "the driver has no controller service");
-    else if (rival)
-        (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
-                       rival->endpoint.socket);
+        return CSI_WITHOUT_CONTROLLER;
+    }
+    if (!rival)
+        return CSI_SERVED;
+    (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
+                   rival->endpoint.socket);
+    return CSI_SECOND_SOCKET;
 }
 
 static void begin_service(struct served_driver *d)
@@ -447,8 +454,9 @@ static void update_service(struct served_driver *d)
     bool was_serving = d->is_serving;
     char why[WHY_BYTES] = "";
 
+    d->refusal = CSI_SERVED;
     if (is_ready(d)) {
-        decide_service(d, why);
+        d->refusal = decide_service(d, why);
         if (strcmp(why, d->not_served) != 0 && why[0])
             log_warn("CSI driver is not served", LOG_STR("driver", csi_peer_name(d->peer)),
                      LOG_STR("socket", d->endpoint.socket), LOG_STR("reason", why));
@@ -598,6 +606,7 @@ bool csi_controllers_driver(const struct csi_controllers *c, size_t i, struct cs
                                       .last_error = csi_peer_last_error(d->peer),
                                       .calls_in_flight = csi_peer_calls_in_flight(d->peer),
                                       .peer = d->peer,
+                                      .refusal = d->refusal,
                                       .not_served = d->not_served };
     if (!ret->name[0])
         ret->name = d->endpoint.driver;
