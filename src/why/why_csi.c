@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "controllers/csi/csi_state.h"
 #include "store/store.h"
-#include "why/users.h"
+#include "why/why_walk.h"
 
 #define LEASES_MAX 20000
 #define ATTACHER_FINALIZER "external-attacher/"
@@ -149,6 +149,8 @@ static void find_stored_lease(const struct why_world *w, const char *name, struc
         if (strcmp(o->name, name) == 0)
             take_lease(w, o, ret);
     store_iter_done(&it);
+    if (w->work)
+        w->work->pass_looks += looks;
 }
 
 bool why_lease(const struct why_world *w, const char *name, struct why_lease *ret)
