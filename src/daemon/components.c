@@ -323,6 +323,7 @@ struct why_world components_world(const struct components *c)
     w.clock = c->o.part.clock;
     w.each_event = c->o.each_event;
     w.ctx = c->o.events_ctx;
+    w.store = c->o.store;
     w.flex_dir = flex_dir(c);
     for (size_t k = 0; k < KIND_COUNT; k++)
         w.caches[k] = c->caches[k];

@@ -132,6 +132,7 @@ struct components_options {
     void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
                        void *fn_ctx);
     void *events_ctx;
+    const struct store *store; /* of the server in this process, for explanations; NULL: it is elsewhere */
     /* The caches are synced: components_start() may follow. Called once, on the loop. */
     void (*on_synced)(void *ctx);
     void *ctx;

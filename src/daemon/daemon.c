@@ -106,6 +106,7 @@ static int open_components(struct daemon *d, const struct server_version *versio
         .streams_lists = !is_local && server_version_streams_lists(version),
         .each_event = is_local ? why_each_stored_event : NULL,
         .events_ctx = d->embedded.store,
+        .store = is_local ? d->embedded.store : NULL,
         .on_synced = on_synced,
         .ctx = d,
     };

@@ -194,11 +194,14 @@ TEST(csi_sidecars)
         "create csistoragecapacities.storage.k8s.io kube-system", "watch csinodes.storage.k8s.io",
         "update volumesnapshotcontents.snapshot.storage.k8s.io -/c",
         "patch volumesnapshots.snapshot.storage.k8s.io/status shop/s", "get secrets shop/db", "list pods",
-        "watch nodes", "create events shop", "delete leases.coordination.k8s.io kube-system/x");
-    NO(CSI, "list secrets", "watch secrets shop", "create persistentvolumeclaims shop",
-       "delete persistentvolumeclaims shop/db", "create volumeattachments.storage.k8s.io",
-       "create storageclasses.storage.k8s.io", "patch csinodes.storage.k8s.io -/n1", "delete pods shop/db-0",
-       "patch nodes -/n1", "list configmaps", "create serviceaccounts/token shop/db");
+        "watch nodes", "create events shop", "delete leases.coordination.k8s.io kube-system/x",
+        "patch csidrivers.storage.k8s.io -/d", "create configmaps kube-system",
+        "patch configmaps kube-system/berth-csi-d");
+    NO(CSI, "update csidrivers.storage.k8s.io -/d", "get configmaps shop/c", "list secrets",
+       "watch secrets shop", "create persistentvolumeclaims shop", "delete persistentvolumeclaims shop/db",
+       "create volumeattachments.storage.k8s.io", "create storageclasses.storage.k8s.io",
+       "patch csinodes.storage.k8s.io -/n1", "delete pods shop/db-0", "patch nodes -/n1", "list configmaps",
+       "create serviceaccounts/token shop/db");
 }
 
 TEST(csi_controllers_of_a_node)

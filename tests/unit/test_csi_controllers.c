@@ -200,6 +200,7 @@ static struct csi_driver_state driver_at(size_t i)
 
 TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
 {
+    const struct object about = { .uid = "u" };
     struct csi_work_state work;
     struct csi_driver_state s;
 
@@ -224,9 +225,9 @@ TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
     ASSERT_STR("me", s.functions[0].holder);
     assert_true(!s.functions[1].is_wanted && !s.functions[1].is_working);
     assert_false(csi_controllers_driver(b.w.part, 1, &s));
-    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", NULL, &work));
+    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", &about, &work));
     assert_int_equal(b.last.settings->timeout_ns, 10 * NS_PER_S);
     ASSERT_STR(FAKE_DRIVER, b.last.settings->name);
     csi_endpoints_remove(b.endpoints, CSI_FROM_NODE, FAKE_DRIVER);
@@ -329,6 +330,32 @@ TEST(driver_with_the_setting_is_served_per_node)
     put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
     assert_null(b.last.node_name);
     assert_holder("me");
+    bench_done();
+}
+
+/* Other processes describe the driver from it: written on change, at most every ten seconds. */
+TEST(state_of_a_driver_is_recorded_in_its_object)
+{
+    static const char path[] = "/apis/storage.k8s.io/v1/csidrivers/" FAKE_DRIVER;
+
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", "/apis/storage.k8s.io/v1/csidrivers",
+                "{'metadata':{'name':'" FAKE_DRIVER "'},'spec':{}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "csi.berth.io/state"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "CREATE_DELETE_VOLUME"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"by\\\":\\\"me\\\""));
+    fake_csi_end(fake_of_parts());
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    pass_s(10);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"lost\\\""));
+    fake_csi_begin(fake_of_parts());
     bench_done();
 }
 

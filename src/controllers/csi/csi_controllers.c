@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "controllers/csi/csi_state.h"
 #include "controllers/csi/csi_topology.h"
 #include "machinery/leader.h"
 
@@ -53,6 +54,7 @@ struct served_driver {
     bool is_listed;                     /* by the endpoints, at the last pass */
     bool is_serving;
     bool is_per_node; /* decided when it becomes ready: works for this node, without leases */
+    enum csi_refusal refusal;
     char not_served[WHY_BYTES];
     struct csi_driver_settings settings;
     struct csi_peer *peer;
@@ -61,6 +63,8 @@ struct served_driver {
     struct timer unwell; /* armed: not ready, and not reported yet */
     bool is_reported;
     struct csi_function_options options;
+    struct csi_state_record record; /* not open where the server is in this process */
+    bool has_record;
     struct function_slot functions[CSI_FUNCTIONS_MAX];
 };
 
@@ -108,6 +112,11 @@ static void settle_later(struct csi_controllers *c)
 }
 
 /* --- Functions --- */
+
+void csi_queue_name(const char *queue, const struct csi_peer *p, char to[static CSI_QUEUE_BYTES])
+{
+    (void)snprintf(to, CSI_QUEUE_BYTES, "%s/%s", queue, csi_peer_name(p)); /* names of drivers are short */
+}
 
 static void function_close(struct function_slot *f)
 {
@@ -274,6 +283,8 @@ static struct served_driver *driver_free(struct served_driver *d)
     for (size_t i = 0; i < d->owner->types_count; i++)
         election_drop(&d->functions[i]);
     d->peer = csi_peer_free(d->peer);
+    if (d->has_record)
+        csi_state_close(&d->record);
     timer_disarm(&d->linger);
     timer_disarm(&d->retry);
     timer_disarm(&d->unwell);
@@ -301,6 +312,17 @@ static int open_peer(struct served_driver *d, struct error *err)
     return csi_peer_new(&p, &d->peer, err);
 }
 
+static int open_record(struct served_driver *d, struct error *err)
+{
+    if (d->owner->o.part.is_local)
+        return 0;
+    d->record = (struct csi_state_record){
+        .part = d->owner->o.part, .by = d->owner->o.identity, .on_due = on_linger, .ctx = d
+    };
+    d->has_record = true;
+    return csi_state_open(&d->record, err);
+}
+
 static struct served_driver *driver_new(struct csi_controllers *c, const struct csi_known_endpoint *known,
                                         struct error *err)
 {
@@ -321,7 +343,7 @@ static struct served_driver *driver_new(struct csi_controllers *c, const struct 
         (void)error_no_memory(err);
         return driver_free(d);
     }
-    return open_peer(d, err) < 0 ? driver_free(d) : d;
+    return open_peer(d, err) < 0 || open_record(d, err) < 0 ? driver_free(d) : d;
 }
 
 /* --- Endpoints --- */
@@ -430,24 +452,32 @@ static bool is_per_node(const struct served_driver *d)
     return (s && s->is_node_deployment) || (c->o.is_for_node && csi_topology_is_of_node(&q));
 }
 
-/* Of a ready driver. "": it is served. */
-static void decide_service(const struct served_driver *d, char ret[WHY_BYTES])
+/* Of a ready driver. ret: in words. */
+static enum csi_refusal decide_service(const struct served_driver *d, char ret[WHY_BYTES])
 {
     const struct csi_driver_settings *s = find_settings(d->owner, csi_peer_name(d->peer));
     const struct served_driver *rival = d->is_serving ? NULL : find_rival(d);
 
     ret[0] = '\0';
-    if (s && s->is_off)
+    if (s && s->is_off) {
         (void)snprintf(ret, WHY_BYTES, "the settings switch the controller of this driver off");
-    else if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER))
+        return CSI_SWITCHED_OFF;
+    }
+    if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER)) {
         (void)snprintf(ret, WHY_BYTES, "the driver has no controller service");
-    else if (d->owner->o.is_for_node && !is_per_node(d))
+        return CSI_WITHOUT_CONTROLLER;
+    }
+    if (d->owner->o.is_for_node && !is_per_node(d)) {
         (void)snprintf(
             ret, WHY_BYTES,
             "the driver is not deployed per node: it has other topology keys than the node's name");
-    else if (rival)
-        (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
-                       rival->endpoint.socket);
+        return CSI_NOT_PER_NODE;
+    }
+    if (!rival)
+        return CSI_SERVED;
+    (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
+                   rival->endpoint.socket);
+    return CSI_SECOND_SOCKET;
 }
 
 static void begin_service(struct served_driver *d)
@@ -492,8 +522,9 @@ static void update_service(struct served_driver *d)
     bool was_serving = d->is_serving;
     char why[WHY_BYTES] = "";
 
+    d->refusal = CSI_SERVED;
     if (is_ready(d)) {
-        decide_service(d, why);
+        d->refusal = decide_service(d, why);
         if (strcmp(why, d->not_served) != 0 && why[0])
             log_warn("CSI driver is not served", LOG_STR("driver", csi_peer_name(d->peer)),
                      LOG_STR("socket", d->endpoint.socket), LOG_STR("reason", why));
@@ -534,6 +565,19 @@ static void update_function(struct function_slot *f)
         function_open(f);
 }
 
+/* By the process that holds a lease of the driver. */
+static void update_record(struct csi_controllers *c, size_t i)
+{
+    struct served_driver *d = c->all.items[i];
+    struct csi_driver_state s;
+    bool is_leader = false;
+
+    for (size_t k = 0; k < c->types_count; k++)
+        is_leader |= d->functions[k].leader && leader_state(d->functions[k].leader) == LEADER_LEADING;
+    if (is_leader && d->has_record && csi_controllers_driver(c, i, &s))
+        csi_state_update(&d->record, &s);
+}
+
 static void settle_all(void *ctx)
 {
     struct csi_controllers *c = ctx;
@@ -548,6 +592,8 @@ static void settle_all(void *ctx)
     for (size_t i = 0; i < c->all.count; i++)
         for (size_t k = 0; k < c->types_count; k++)
             update_function(&c->all.items[i]->functions[k]);
+    for (size_t i = 0; i < c->all.count; i++)
+        update_record(c, i);
 }
 
 /* --- Life --- */
@@ -605,7 +651,9 @@ int csi_controllers_new(const struct csi_controllers_options *o, struct csi_cont
         return error_no_memory(err);
     c->o = *o;
     deferred_init(&c->settle, o->part.loop, settle_all, c);
-    for (; o->types[c->types_count] && r == 0; c->types_count++) {
+    if (!o->part.is_local && !informers_get(o->part.informers, KIND_CSI_DRIVER, err))
+        r = -(int)err->code;
+    for (; r == 0 && o->types[c->types_count]; c->types_count++) {
         assert(c->types_count < CSI_FUNCTIONS_MAX);
         if (o->types[c->types_count]->prepare)
             r = o->types[c->types_count]->prepare(&o->part, err);
@@ -683,6 +731,7 @@ bool csi_controllers_driver(const struct csi_controllers *c, size_t i, struct cs
                                       .last_error = csi_peer_last_error(d->peer),
                                       .calls_in_flight = csi_peer_calls_in_flight(d->peer),
                                       .peer = d->peer,
+                                      .refusal = d->refusal,
                                       .not_served = d->not_served };
     if (!ret->name[0])
         ret->name = d->endpoint.driver;
@@ -710,8 +759,10 @@ bool csi_controllers_explain(const struct csi_controllers *c, const char *driver
         for (size_t k = 0; k < c->types_count; k++) {
             const struct function_slot *f = &d->functions[k];
 
-            if (f->function && f->type->explain && strcmp(f->type->name, function) == 0)
-                return f->type->explain(f->function, about, ret);
+            if (!f->function || !f->type->explain || strcmp(f->type->name, function) != 0)
+                continue;
+            (void)csi_peer_explain(d->peer, about->uid, ret);
+            return f->type->explain(f->function, about, ret);
         }
     }
     return false;

@@ -62,6 +62,15 @@ struct csi_function_state {
     bool is_working;
 };
 
+/* Why a ready driver has no controller in this process. */
+enum csi_refusal {
+    CSI_SERVED, /* it has */
+    CSI_SWITCHED_OFF,
+    CSI_WITHOUT_CONTROLLER, /* it has no controller service */
+    CSI_NOT_PER_NODE,       /* the process works for one node, and the driver for several */
+    CSI_SECOND_SOCKET,      /* another socket of the driver is served */
+};
+
 struct csi_driver_state {
     const char *name; /* "" until it is known */
     const char *socket;
@@ -70,7 +79,8 @@ struct csi_driver_state {
     const char *last_error;
     unsigned calls_in_flight;
     const struct csi_peer *peer;
-    const char *not_served; /* why it has no controller although it is ready; "": it has */
+    enum csi_refusal refusal;
+    const char *not_served; /* the refusal in words; "": none */
     struct csi_function_state functions[CSI_FUNCTIONS_MAX];
     size_t functions_count;
 };

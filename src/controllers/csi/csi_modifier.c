@@ -329,6 +329,7 @@ static void call_modify(struct csi_modify *change, const struct secret *secret)
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     change->rpc.done = on_modified;
+    csi_controller_call_about(&change->rpc, change->claim);
     csi_controller_call_start(z->o.peer, &change->rpc, CSI_CONTROLLER_MODIFY, &m.base,
                               csi_resize_limit_ns(z));
 }
@@ -540,7 +541,8 @@ int csi_modifier_new(struct csi_resizer *z, struct csi_modifier **ret, struct er
     const struct csi_driver_settings *s = z->o.settings;
     struct csi_modifier *m = calloc(1, sizeof *m);
     struct controller_options c = { .queue = { .loop = z->o.part.loop,
-                                               .name = QUEUE,
+                                               .name = z->queue_names[1],
+                                               .metrics = z->o.part.metrics,
                                                .seed = component_seed(&z->o.part, QUEUE),
                                                .base_ns = s->retry_ns ? s->retry_ns : NS_PER_S,
                                                .max_ns =
@@ -576,6 +578,11 @@ void csi_modifier_start(struct csi_modifier *m)
 const char *csi_modifier_check(const struct csi_modifier *m)
 {
     return controller_check(m->controller);
+}
+
+uint64_t csi_modifier_next_ns(const struct csi_modifier *m, struct str key)
+{
+    return workqueue_due_ns(controller_queue(m->controller), key);
 }
 
 struct csi_modifier *csi_modifier_free(struct csi_modifier *m)

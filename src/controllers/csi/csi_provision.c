@@ -361,6 +361,7 @@ void csi_provision_start(void *ctx, const struct provisioner_request *q, struct 
     buf_add_str(&w->memo, q->memo);
     w->class_name = q->class ? arena_dup(&w->arena, str_of(q->class->obj.name)) : NULL;
     (void)snprintf(w->name, sizeof w->name, "%s", q->volume_name);
+    csi_controller_call_about(&w->rpc, &q->claim->obj);
     deferred_init(&w->begin, w->provisioner->o.part.loop, create_begin, w);
     loop_defer(&w->begin);
 }

@@ -160,6 +160,17 @@ static const char *provisioner_verify(const void *function)
     return wrong || !p->self_select ? wrong : csi_self_select_check(p->self_select);
 }
 
+static bool provisioner_explain(const void *function, const struct object *about, struct csi_work_state *ret)
+{
+    const struct csi_provisioner *p = function;
+
+    if (about->kind->kind == KIND_VOLUME ? !owns_volume(p, volume_of(about))
+                                         : about->kind->kind != KIND_CLAIM)
+        return false;
+    ret->next_try_ns = p->o.loop->next_try_ns(p->loop, about);
+    return true;
+}
+
 /* A driver that cannot provision still gets one, which says so in events. */
 static bool is_wanted(const struct csi_peer *peer, const struct csi_driver_settings *s)
 {
@@ -184,4 +195,5 @@ const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
                                                         .new = provisioner_begin,
                                                         .start = provisioner_run,
                                                         .free = provisioner_end,
-                                                        .check = provisioner_verify };
+                                                        .check = provisioner_verify,
+                                                        .explain = provisioner_explain };

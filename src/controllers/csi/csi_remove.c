@@ -126,6 +126,7 @@ static void call_delete(struct csi_remove *w, const struct secret *secret)
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     w->rpc.done = on_deleted;
+    csi_controller_call_about(&w->rpc, w->volume);
     csi_controller_call_start(w->provisioner->o.peer, &w->rpc, CSI_DELETE_VOLUME, &m.base,
                               csi_call_limit_ns(w->provisioner));
 }

@@ -7,6 +7,7 @@
 #include "controllers/provisioner/provisioner.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,12 +193,14 @@ static int open_record(struct provisioner *p, struct error *err)
     return o.name ? call_record_new(&o, &p->record, err) : 0;
 }
 
-static int open_queue(struct provisioner *p, const char *name,
+/* label: of its metrics. */
+static int open_queue(struct provisioner *p, const char *name, const char *label,
                       enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
                       struct error *err)
 {
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
-                                               .name = name,
+                                               .name = label,
+                                               .metrics = p->o.part.metrics,
                                                .seed = component_seed(&p->o.part, name),
                                                .base_ns = p->o.limits.retry_ns,
                                                .max_ns = p->o.limits.retry_ns_max,
@@ -238,6 +241,8 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
     slow_set_init(&p->slow, (struct hash_seed){ seed, ~seed });
+    (void)snprintf(p->queue_names[0], sizeof p->queue_names[0], "provision/%s", o->name);
+    (void)snprintf(p->queue_names[1], sizeof p->queue_names[1], "reclaim/%s", o->name);
     r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
     if (r < 0)
         return r;
@@ -249,9 +254,9 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
         return -(int)err->code;
     r = component_recorder(&o->part, o->component ? o->component : o->name, &p->recorder, err);
     if (r == 0)
-        r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
+        r = open_queue(p, "claims", p->queue_names[0], provisioner_sync_claim, &p->claims, err);
     if (r == 0)
-        r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+        r = open_queue(p, "volumes", p->queue_names[1], provisioner_sync_volume, &p->volumes, err);
     if (r == 0)
         r = open_record(p, err);
     if (r == 0)
@@ -310,5 +315,14 @@ struct provisioner *provisioner_free(struct provisioner *p)
     return NULL;
 }
 
+static uint64_t next_try_ns(const struct provisioner *p, const struct object *about)
+{
+    struct controller *queue = about->kind->kind == KIND_CLAIM ? p->claims : p->volumes;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
+
+    object_key(about, &key);
+    return workqueue_due_ns(controller_queue(queue), buf_str(&key));
+}
+
 const struct provisioner_loop provisioner_loop = { provisioner_new, provisioner_start, provisioner_check,
-                                                   provisioner_free };
+                                                   next_try_ns, provisioner_free };

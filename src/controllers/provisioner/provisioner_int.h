@@ -56,6 +56,7 @@ struct provisioner {
     struct slow_set slow;                 /* claims that failed for good */
     struct call_record *record;           /* NULL: none */
     bool is_loaded;                       /* the record was read, or there is none */
+    char queue_names[2][320];             /* of claims, and of volumes */
 };
 
 /* The operation owns its key; it ends with one of the following functions. */
