@@ -376,6 +376,24 @@ static void on_target_written(void *ctx, enum api_outcome outcome, const struct 
         call_modify(change, NULL);
 }
 
+static bool has_target(const struct claim *c, const struct object *class)
+{
+    return c->modify == MODIFY_IN_PROGRESS && strcmp(c->target_attributes_class, class->name) == 0;
+}
+
+/* A call is repeated only while the server has its target: a call of an old state of the claim would not be
+ * recorded, and could take effect after the next one. */
+static void on_target_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct csi_modify *change = ctx;
+
+    if (outcome == API_DONE &&
+        (strcmp(a->object->uid, change->claim->uid) != 0 || !has_target(claim_of(a->object), change->class)))
+        modify_end(change, SYNC_OVERTAKEN);
+    else
+        on_target_written(change, outcome, a);
+}
+
 static enum api_decision decide_target(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
@@ -384,8 +402,6 @@ static enum api_decision decide_target(void *ctx, const struct object *now, stru
     struct merge_patch p;
     char message[512];
 
-    if (c->modify == MODIFY_IN_PROGRESS && strcmp(c->target_attributes_class, change->class->name) == 0)
-        return API_AS_IT_IS;
     (void)snprintf(message, sizeof message, "Modifying volume to \"%s\" is in progress.",
                    change->class->name);
     merge_patch_begin(&p, body, now);
@@ -455,6 +471,13 @@ static enum sync_result modify_begin(struct csi_modifier *m, struct str key, con
                                      const struct volume *v, const struct object *class)
 {
     struct csi_modify *change = calloc(1, sizeof *change + key.len + 1);
+    struct api_write_options read = {
+        .api = m->resizer->api,
+        .request = { .verb = CLIENT_GET, .kind = c->obj.kind, .ns = c->obj.ns, .name = c->obj.name },
+        .informer = m->resizer->claims,
+        .done = on_target_read,
+        .ctx = change
+    };
 
     if (!change)
         return SYNC_AGAIN;
@@ -465,7 +488,10 @@ static enum sync_result modify_begin(struct csi_modifier *m, struct str key, con
     change->key_len = key.len;
     memcpy(change->key, key.s, key.len);
     TAILQ_INSERT_TAIL(&m->changes, change, link);
-    patch_object(change, change->claim, "status", decide_target, on_target_written);
+    if (has_target(c, class))
+        api_write_start(&change->write, &read);
+    else
+        patch_object(change, change->claim, "status", decide_target, on_target_written);
     return SYNC_LATER;
 }
 
