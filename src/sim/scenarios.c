@@ -9,6 +9,7 @@ const struct sim_scenario *const sim_scenarios[] = {
     &sim_scenario_binder,
     &sim_scenario_caches,
     &sim_scenario_controllers,
+    &sim_scenario_csi,
     &sim_scenario_leader,
     &sim_scenario_node,
     &sim_scenario_scheduler,
