@@ -2,7 +2,7 @@
  *
  * Each serve_*() function handles one method when the call takes effect. reject answers with an error that
  * may happen; report_violation() also fails the run. A fault never claims the failure of what has happened:
- * force_code() replaces such a code by Aborted, because a final error means that nothing is left of a call. */
+ * force_code() replaces such a code by Aborted, since a final error means that nothing is left of a call. */
 #include "sim/csi_backend.h"
 
 #include <stdio.h>
@@ -242,8 +242,9 @@ static enum rpc_code serve_publish(struct csi_backend *b, struct peer_request *q
         return report_violation(b, q, r->volume_id, "a volume is published that does not exist");
     if (node == b->storage->nodes)
         return report_violation(b, q, r->node_id, "there is no such node");
+    /* The pod was scheduled for an earlier claim of the same name. */
     if (b->zones && v->zone != b->zones[node])
-        return report_violation(b, q, v->id, "it is published outside of its zone");
+        return peer_request_reject(q, RPC_FAILED_PRECONDITION, "the node is outside of the volume's zone");
     /* Two pods on different nodes may use the claim: whose attachment comes first has the volume. */
     if (!storage_attach(b->storage, node, v->disk))
         return peer_request_reject(q, RPC_FAILED_PRECONDITION, "another node has the volume");

@@ -4,9 +4,9 @@
  * The storage survives the process: a restarted driver knows all volumes, and may have other capabilities.
  * Calls are idempotent. The model fails the run on a call that the protocol forbids: the same volume, or a
  * volume whose creation has not ended, requested with other arguments; a volume deleted while a node has it
- * or while its claim is bound to it; a volume published outside of its zone; another modification before the
- * end of the last one is known; a volume published that does not exist, or changed that never existed.
- * It refuses to publish an exclusive volume to a second node. */
+ * or while its claim is bound to it; another modification before the end of the last one is known; a volume
+ * published that does not exist, or changed that never existed. It refuses to publish an exclusive volume to
+ * a second node, or a volume outside of its zone. */
 #ifndef BERTH_SIM_CSI_BACKEND_H
 #define BERTH_SIM_CSI_BACKEND_H
 

@@ -221,6 +221,14 @@ static int check_backend(struct csi_scenario *scenario, struct error *err)
 
 /* --- Pods --- */
 
+/* The pod was scheduled for an earlier claim of the same name, whose volume was in another zone. */
+static bool is_out_of_reach(const struct csi_scenario *scenario, const struct object *pod,
+                            const struct claim *c, const struct backend_volume *v, unsigned node)
+{
+    return scenario->backend.zones && v->zone != scenario->zones[node] &&
+           pod->created.seconds <= c->obj.created.seconds;
+}
+
 static bool check_pod(void *ctx, const struct object *o)
 {
     const struct csi_settle *l = ctx;
@@ -242,6 +250,8 @@ static bool check_pod(void *ctx, const struct object *o)
     for (unsigned n = 0; n < scenario->nodes_count; n++) {
         const struct csi_scenario_node *other = &scenario->nodes[n];
 
+        if (strcmp(other->name, p->node_name) == 0 && is_out_of_reach(scenario, o, c, stored, n))
+            return true;
         if (strcmp(other->name, p->node_name) == 0 &&
             machine_mounts_disk(other->machine, &stored->disk->disk))
             return true;

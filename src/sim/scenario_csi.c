@@ -17,11 +17,13 @@
 #include <string.h>
 
 #include "api/attachment.h"
+#include "api/json_out.h"
 #include "api/pod.h"
 #include "sim/objects.h"
 #include "sim/sim_world.h"
 
 #define AGENT_ROOT "/var/lib/berth"
+#define SPEC_BYTES_MAX 256
 #define GIB ((int64_t)1 << 30)
 #define REQUEST_BYTES_MAX (40 * GIB)
 
@@ -103,24 +105,30 @@ static void make_claim(struct csi_scenario *scenario, const char *name)
 
 static void expand_claim(struct csi_scenario *scenario, const struct claim *c)
 {
+    _cleanup_(buf_done_p) struct buf spec = BUF_INIT(SPEC_BYTES_MAX);
     int64_t gib = quantity_value(&c->request) / GIB + 1 + (int64_t)rng_below(&scenario->sim->work, 2);
-    char spec[96];
+    struct quantity size = quantity_of(gib * GIB, QUANTITY_BINARY_SI);
 
     if (c->phase != CLAIM_BOUND || gib * GIB > REQUEST_BYTES_MAX)
         return;
-    (void)snprintf(spec, sizeof spec, "{\"resources\":{\"requests\":{\"storage\":\"%dGi\"}}}", (int)gib);
-    objects_patch(scenario->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, spec);
+    json_out_object(&spec, NULL);
+    json_out_object(&spec, "resources");
+    json_out_storage(&spec, "requests", &size);
+    json_out_end_object(&spec);
+    json_out_end_object(&spec);
+    objects_patch(scenario->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
 }
 
 static void modify_claim(struct csi_scenario *scenario, const struct claim *c)
 {
-    char spec[64];
+    _cleanup_(buf_done_p) struct buf spec = BUF_INIT(SPEC_BYTES_MAX);
 
     if (c->phase != CLAIM_BOUND)
         return;
-    (void)snprintf(spec, sizeof spec, "{\"volumeAttributesClassName\":\"%s\"}",
-                   choose_tier(&scenario->sim->work));
-    objects_patch(scenario->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, spec);
+    json_out_object(&spec, NULL);
+    json_out_text(&spec, "volumeAttributesClassName", choose_tier(&scenario->sim->work));
+    json_out_end_object(&spec);
+    objects_patch(scenario->sim, &c->obj, /* annotation= */ NULL, /* value= */ NULL, buf_cstr(&spec));
 }
 
 static bool may_delete(const struct csi_scenario *scenario)
@@ -280,9 +288,10 @@ static void begin_plane(struct csi_scenario *scenario, unsigned number, const st
 
     *o = (struct sim_daemon_options){ .program = program, .host = names[number] };
     o->settings.is_elected = is_elected;
-    o->settings.lease_duration = "15";
-    o->settings.renew_deadline = "10";
-    o->settings.retry_period = "4";
+    /* Longer than by default: otherwise most requests of a run would be renewals. */
+    o->settings.lease_duration = "30";
+    o->settings.renew_deadline = "20";
+    o->settings.retry_period = "10";
     if (program != &plane_program) {
         o->settings.csi.drivers[0] =
             (struct csi_driver_settings){ .name = CSI_DRIVER, .socket = BACKEND_SOCKET };
@@ -368,7 +377,7 @@ static void csi_scenario_end(void *ctx)
 }
 
 const struct sim_scenario sim_scenario_csi = { .name = "csi",
-                                               .steps_factor = 5,
+                                               .steps_factor = 4,
                                                .wakes_due_only = true,
                                                .second_steps_max = 20000,
                                                .begin = csi_scenario_begin,

@@ -39,8 +39,8 @@ const struct volume *csi_scenario_bound(const struct csi_scenario *scenario, con
 
 /* --- csi_settled.c --- */
 
-/* A pod uses the claim. node: where; "" for a pod that is not scheduled, NULL for any pod. except: not this pod;
- * may be NULL. */
+/* A pod uses the claim. node: where; "" for a pod that is not scheduled, NULL for any pod. except: not this
+ * pod; may be NULL. */
 bool csi_scenario_has_pod(struct csi_scenario *scenario, const char *claim, const char *node,
                           const struct object *except);
 int csi_scenario_settled(void *ctx, struct error *err);

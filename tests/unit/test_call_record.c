@@ -192,7 +192,7 @@ TEST(call_record_reads_what_exists)
     parts_done(&w);
 }
 
-/* The process ended after the volume was saved, and the claim is bound before the next one reads the record. */
+/* The process ended after the volume was saved, and the claim is bound when the next one reads the record. */
 TEST(call_record_ends_with_a_bound_claim)
 {
     char uid[64], text[512];

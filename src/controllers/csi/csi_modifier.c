@@ -15,6 +15,7 @@
 #include "api/attributes_class.h"
 #include "api/json_out.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/csi/csi_provision_int.h"
 #include "machinery/merge_patch.h"
 
@@ -279,6 +280,10 @@ static void on_modified(struct csi_controller_call *c, const struct csi_answer *
     struct csi_resizer *z = change->owner->resizer;
     bool is_final = a->outcome == CSI_FINAL || a->outcome == CSI_INFEASIBLE;
 
+    if (a->outcome == CSI_DONE && MUTANT("csi-modifies-claims-first")) {
+        patch_object(change, change->claim, "status", decide_current, on_current_written);
+        return;
+    }
     if (a->outcome == CSI_DONE) {
         patch_object(change, change->volume, NULL, decide_volume, on_volume_written);
         return;
@@ -498,7 +503,8 @@ static enum sync_result modify_begin(struct csi_modifier *m, struct str key, con
 /* A call in progress, or one whose result is not known, is brought to its end first. */
 static const char *target_of(const struct csi_modifier *m, const struct claim *c)
 {
-    bool is_uncertain = c->modify == MODIFY_IN_PROGRESS && !failure_get(m, c->obj.uid);
+    bool is_uncertain = c->modify == MODIFY_IN_PROGRESS && !failure_get(m, c->obj.uid) &&
+                        !MUTANT("csi-forgets-uncertain-targets");
 
     return is_uncertain && c->target_attributes_class[0] ? c->target_attributes_class : c->attributes_class;
 }

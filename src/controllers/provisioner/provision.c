@@ -513,7 +513,7 @@ static void prepare_provision(struct provisioner_op *op)
         fail_provision(op, state, &err);
         return;
     }
-    if (!p->record) {
+    if (!p->record || MUTANT("csi-records-nothing")) {
         start_provision(op);
         return;
     }
@@ -621,7 +621,7 @@ static void op_begin(struct provisioner_op *op)
     if (informer_get(op->provisioner->volumes_cache, "", op->name)) { /* made before: the binder's turn */
         leave_progress(op);
         provisioner_op_end(op);
-    } else if (is_uncertain(op)) {
+    } else if (is_uncertain(op) && !MUTANT("csi-changes-the-request")) {
         repeat_provision(op);
     } else {
         begin_provision(op);
@@ -635,7 +635,7 @@ enum sync_result provisioner_sync_claim(void *ctx, struct str key)
     const struct object *o = informer_get_key(p->claims_cache, key);
 
     /* A call in progress is completed, also if its claim was deleted, or bound, meanwhile. */
-    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0))
+    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0) && !MUTANT("csi-forgets-deleted-claims"))
         o = i->claim;
     else if (!i && (!o || o->is_deleting || !should_provision(p, claim_of(o))))
         return SYNC_DONE;
