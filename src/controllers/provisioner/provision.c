@@ -633,9 +633,12 @@ enum sync_result provisioner_sync_claim(void *ctx, struct str key)
     struct provisioner *p = ctx;
     const struct in_progress *i = provisioner_in_progress(p, key);
     const struct object *o = informer_get_key(p->claims_cache, key);
+    bool is_gone = i && (!o || strcmp(o->uid, i->claim->uid) != 0);
 
+    if (is_gone && MUTANT("csi-forgets-deleted-claims"))
+        return SYNC_DONE;
     /* A call in progress is completed, also if its claim was deleted, or bound, meanwhile. */
-    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0) && !MUTANT("csi-forgets-deleted-claims"))
+    if (is_gone)
         o = i->claim;
     else if (!i && (!o || o->is_deleting || !should_provision(p, claim_of(o))))
         return SYNC_DONE;
