@@ -13,8 +13,8 @@
 #include "machinery/leader.h"
 #include "machinery/metrics.h"
 
-/* Twice the default retry period: otherwise most requests of a run would be renewals and attempts to acquire the
- * lease. The lease has the default length, so it is easier to lose. */
+/* Twice the default retry period: otherwise most requests of a run would be renewals and attempts to acquire
+ * the lease. The lease has the default length, so it is easier to lose. */
 #define LEASE_NS (15 * NS_PER_S)
 #define RENEW_NS (10 * NS_PER_S)
 #define RETRY_NS (4 * NS_PER_S)

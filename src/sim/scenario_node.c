@@ -115,8 +115,8 @@ static bool may_be_missing_at_start(const struct scenario_node *n, const char *p
            (strstr(path, "~configmap/") || n->objects_unmounted_ns + NOTIFY_NS >= n->machine->child_began_ns);
 }
 
-/* Checks that all volumes of a starting pod exist, and that the hook has the path of each: of "v", and of "c" if
- * the pod has a claim. */
+/* Checks that all volumes of a starting pod exist, and that the hook has the path of each: of "v", and of "c"
+ * if the pod has a claim. */
 static void check_start_volumes(struct scenario_node *n, const char *uid, const char *const *env,
                                 struct str pod)
 {
@@ -279,8 +279,8 @@ static void make_pod(struct node_scenario *scenario, unsigned number)
                    name, mounts, devices, volume, claim);
 }
 
-/* If the FlexVolume driver is slow, the agent of the pod's node may be killed while it unmounts the volumes. The
- * volumes that it cannot reconstruct then are unmounted by force. */
+/* If the FlexVolume driver is slow, the agent of the pod's node may be killed while it unmounts the volumes.
+ * The volumes that it cannot reconstruct then are unmounted by force. */
 static void delete_pod(struct node_scenario *scenario, const struct object *o)
 {
     struct sim *s = scenario->sim;

@@ -127,8 +127,8 @@ void sim_reboot(struct machine *m, uint64_t starts_ns);
 /* True while the process runs and is not suspended. */
 bool sim_process_is_live(const struct sim_process *p);
 
-/* True in the last quarter of the fault phase. A scenario that deletes nothing then sees in its final state what
- * went wrong. */
+/* True in the last quarter of the fault phase. A scenario that deletes nothing then sees in its final state
+ * what went wrong. */
 bool sim_is_last_quarter(const struct sim *s);
 
 /* The state of objects in the server's store, and of files and mounts of machines, at the last check. */
