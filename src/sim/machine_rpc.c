@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "rpc/message.h"
 #include "sim/sim_world.h"
 #include "sim/worker.h"
 
@@ -47,6 +48,7 @@ struct machine_call {
     uint64_t end_ns;    /* when the answer arrives */
     uint64_t limit_ns;
     bool is_cut;               /* the connection breaks: the call ends without waiting for its effect */
+    bool is_unsent;            /* there is no connection */
     bool arrives_twice;        /* the call is served twice in a row */
     bool is_partial;           /* the call takes effect partially */
     bool kills_peer;           /* the peer crashes while it serves the call */
@@ -100,6 +102,32 @@ static struct machine_peer *find_peer(struct machine *m, const char *path)
         if (peer->socket == at.node)
             return peer;
     return NULL;
+}
+
+/* --- Requests --- */
+
+ProtobufCMessage *peer_request_read(const struct machine *m, const struct peer_request *q,
+                                    const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *message = rpc_message_read(type, q->message);
+
+    if (!message)
+        sim_fail(m->sim, "%s: invalid request of %s", m->name, q->method);
+    return message;
+}
+
+void peer_request_answer(struct peer_request *q, const ProtobufCMessage *m)
+{
+    struct error err;
+
+    if (rpc_message_pack(m, &q->answer, &err) < 0)
+        abort();
+}
+
+enum rpc_code peer_request_reject(struct peer_request *q, enum rpc_code code, const char *words)
+{
+    (void)snprintf(q->words, sizeof q->words, "%s", words);
+    return code;
 }
 
 /* --- Calls --- */
@@ -178,11 +206,12 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
          * effect. */
         if (c->forced_code != RPC_OK && c->effect_ns == NEVER && has_earlier_call(c))
             c->forced_code = RPC_ABORTED;
-        if (c->forced_code != RPC_OK && c->peer->type->on_forced_code)
-            c->peer->type->on_forced_code(c->peer->ctx, &c->served, c->forced_code);
+        if (c->forced_code != RPC_OK && c->peer->type->force_code)
+            c->forced_code =
+                c->peer->type->force_code(c->peer->ctx, &c->served, c->forced_code, c->effect_ns != NEVER);
     } else {
         c->effect_ns = NEVER;
-        c->is_cut = true;
+        c->is_cut = c->is_unsent = true;
     }
     TAILQ_INSERT_TAIL(&m->calls, c, link);
     sim_trace(m->sim, "%s: call %u: %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
@@ -313,6 +342,8 @@ static struct rpc_result fill_result(struct machine_call *c, bool is_late, struc
     }
     *err = (struct error){ 0 };
     result.err = err;
+    result.is_own = is_late || c->is_cut;
+    result.is_unsent = c->is_unsent;
     if (result.code == RPC_OK)
         result.message = buf_str(&c->served.answer);
     else
@@ -346,6 +377,8 @@ static void call_end(struct machine_call *c)
     }
     result = fill_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
+    if (c->peer && c->peer->type->on_end)
+        c->peer->type->on_end(c->peer->ctx, &c->served, result.code);
     call->client = NULL;
     call->done(call, &result);
     (void)sim_process_enter(before);

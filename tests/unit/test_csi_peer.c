@@ -355,7 +355,8 @@ TEST(restarted_driver_is_asked_again)
     fake_csi_end(&b.fake);
     pass(0);
     assert_int_equal(csi_peer_state(b.peer), CSI_PEER_LOST);
-    assert_false(csi_peer_can(b.peer, CSI_ABILITY_CREATE_DELETE_VOLUME));
+    /* Until it is ready again: an expansion that begins now must not be left to the node. */
+    assert_true(csi_peer_can(b.peer, CSI_ABILITY_CREATE_DELETE_VOLUME));
     assert_int_equal(b.changes, 1);
     b.fake.controller = FAKE_BIT(9);
     fake_csi_begin(&b.fake);

@@ -367,6 +367,44 @@ TEST(csi_provision_of_a_small_volume)
     end(&w);
 }
 
+static bool answer_without_text(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__CreateVolumeResponse m = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
+    Csi__V1__Volume volume;
+    Csi__V1__Pair pair, *pairs[] = { &pair };
+
+    (void)f;
+    if (strcmp(q->method, "CreateVolume") != 0)
+        return false;
+    csi__v1__volume__init(&volume);
+    csi__v1__pair__init(&pair);
+    pair.key = (char *)(uintptr_t) "k";
+    pair.value = (char *)(uintptr_t) "\377";
+    volume.volume_id = (char *)(uintptr_t) "v";
+    volume.volume_context = pairs;
+    volume.n_volume_context = 1;
+    m.volume = &volume;
+    ASSERT_OK(rpc_message_pack(&m.base, &q->answer, &err));
+    return true;
+}
+
+/* No server accepts such a volume: the call is repeated, and its claim says why. */
+TEST(csi_provision_of_a_volume_that_is_not_text)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w, "");
+    fake_of_parts()->serve = answer_without_text;
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 0);
+    ASSERT_FAILED_EVENT(&w, "driver answered CreateVolume with text that is not valid UTF-8");
+    fake_of_parts()->serve = NULL;
+    pass(&w, 10);
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
+    end(&w);
+}
+
 /* csi-9: the volume is saved however long that takes. */
 TEST(csi_provision_saves_until_it_succeeds)
 {

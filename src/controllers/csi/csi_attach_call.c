@@ -15,6 +15,7 @@
 #include "api/config.h"
 #include "api/json_out.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/csi/csi_capability.h"
 #include "machinery/merge_patch.h"
 
@@ -276,7 +277,9 @@ static void on_unpublished(struct csi_controller_call *c, const struct csi_answe
 {
     struct csi_attach_work *w = CONTAINER_OF(c, struct csi_attach_work, call);
 
-    if (a->outcome == CSI_DONE)
+    if (a->outcome == CSI_DONE && MUTANT("csi-reports-before-it-releases"))
+        patch_object(w, w->attachment, "status", decide_detached, on_status_written);
+    else if (a->outcome == CSI_DONE)
         patch_object(w, w->attachment, NULL, decide_unmarked, on_unmarked);
     else
         fail_call(w, a);

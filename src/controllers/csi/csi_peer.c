@@ -94,7 +94,7 @@ struct csi_peer {
     char name[NAME_BYTES_MAX + 1]; /* "" until it is known */
     enum csi_peer_state state;
     uint64_t since_ns;
-    unsigned abilities; /* 1 << CSI_ABILITY_*; of a ready driver */
+    unsigned abilities; /* 1 << CSI_ABILITY_*; as of the last time when it was ready */
     unsigned read;      /* the same, being read */
     struct error last;  /* msg "": nothing failed */
     struct rpc_watch watch;
@@ -141,7 +141,7 @@ static void set_state(struct csi_peer *p, enum csi_peer_state next)
         p->last.msg[0] = '\0';
         p->backoff_ns = 0;
     } else {
-        p->abilities = 0;
+        p->abilities = next == CSI_PEER_ABSENT ? 0 : p->abilities;
         refuse_waiting(p);
     }
     loop_defer(&p->change);

@@ -130,7 +130,8 @@ enum csi_peer_state csi_peer_state(const struct csi_peer *p);
 /* "" until it is known. */
 const char *csi_peer_name(const struct csi_peer *p);
 const char *csi_peer_socket(const struct csi_peer *p);
-/* False while the driver is not ready. */
+/* As last read; false until the driver was ready once. A lost driver keeps its capabilities, because
+ * functions end a little later: to them it must not be a driver that can do nothing. */
 bool csi_peer_can(const struct csi_peer *p, enum csi_ability a);
 /* Why the driver is not ready, or the last failed call with its method; "": nothing failed. */
 const char *csi_peer_last_error(const struct csi_peer *p);

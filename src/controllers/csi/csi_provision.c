@@ -12,6 +12,7 @@
 
 #include "api/config.h"
 #include "base/die.h"
+#include "base/mutant.h"
 
 #define DELETES_MAX 5
 #define SPEC_BYTES_MAX ((size_t)1 << 20)
@@ -221,11 +222,28 @@ static void delete_again(struct csi_create *w)
 /* NULL if the volume serves, else why not. */
 static const char *check_answer(struct csi_create *w, const Csi__V1__Volume *v)
 {
-    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes)
+    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes && !MUTANT("csi-trusts-small-volumes"))
         return arena_printf(&w->arena,
                             "created volume capacity %" PRId64 " less than requested capacity %" PRId64,
                             v->capacity_bytes, w->plan.bytes);
     return NULL;
+}
+
+static bool are_pairs_text(Csi__V1__Pair *const *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!str_is_utf8(str_of(pairs[i]->key)) || !str_is_utf8(str_of(pairs[i]->value)))
+            return false;
+    return true;
+}
+
+/* The server would refuse a PersistentVolume with other bytes. */
+static bool is_text(const Csi__V1__Volume *v)
+{
+    for (size_t i = 0; i < v->n_accessible_topology; i++)
+        if (!are_pairs_text(v->accessible_topology[i]->segments, v->accessible_topology[i]->n_segments))
+            return false;
+    return str_is_utf8(str_of(v->volume_id)) && are_pairs_text(v->volume_context, v->n_volume_context);
 }
 
 static void on_answer(struct csi_create *w, const Csi__V1__CreateVolumeResponse *m)
@@ -236,6 +254,12 @@ static void on_answer(struct csi_create *w, const Csi__V1__CreateVolumeResponse 
 
     if (!v || v->volume_id[0] == '\0' || strlen(v->volume_id) >= sizeof w->volume_id) {
         (void)error_set(&err, ERR_UNCERTAIN, "driver answered CreateVolume without a valid volume_id");
+        create_fail(w, PROVISION_IN_BACKGROUND, &err);
+        return;
+    }
+    if (!is_text(v)) {
+        (void)error_set(&err, ERR_UNCERTAIN,
+                        "driver answered CreateVolume with text that is not valid UTF-8");
         create_fail(w, PROVISION_IN_BACKGROUND, &err);
         return;
     }

@@ -404,12 +404,31 @@ static uint64_t save_pause_ns(const struct provisioner_op *op)
     return pause_ns < SAVE_PAUSE_NS_MAX ? pause_ns : SAVE_PAUSE_NS_MAX;
 }
 
+/* Of a volume that exists: the cache has it from now on, and the claim is not provisioned again. */
+static void on_existing(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    (void)outcome;
+    (void)a;
+    op_saved(ctx);
+}
+
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct provisioner_op *op = ctx;
+    struct api_write_options read = {
+        .api = op->provisioner->api,
+        .request = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = op->name },
+        .informer = op->provisioner->volumes_cache,
+        .done = on_existing,
+        .ctx = op
+    };
 
-    if (outcome == API_DONE || a->r == -ERR_EXISTS) {
+    if (outcome == API_DONE) {
         op_saved(op);
+        return;
+    }
+    if (a->r == -ERR_EXISTS) {
+        api_write_start(&op->write, &read);
         return;
     }
     op->failure = a->error;
@@ -497,7 +516,7 @@ static void prepare_provision(struct provisioner_op *op)
         fail_provision(op, state, &err);
         return;
     }
-    if (!p->record) {
+    if (!p->record || MUTANT("csi-records-nothing")) {
         start_provision(op);
         return;
     }
@@ -517,8 +536,9 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
 
     if (!o && a->r != -ERR_NOT_FOUND)
         op_failed(op, &a->error);
-    else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
-        provisioner_op_end(op); /* the cache will be updated */
+    else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0] ||
+             informer_get(op->provisioner->volumes_cache, "", op->name))
+        provisioner_op_end(op); /* the cache will be, or is, updated */
     else
         prepare_provision(op);
 }
@@ -616,7 +636,7 @@ static void op_begin(struct provisioner_op *op)
     if (informer_get(op->provisioner->volumes_cache, "", op->name)) { /* made before: the binder's turn */
         leave_progress(op);
         provisioner_op_end(op);
-    } else if (is_uncertain(op)) {
+    } else if (is_uncertain(op) && !MUTANT("csi-changes-the-request")) {
         repeat_provision(op);
     } else {
         begin_provision(op);
@@ -628,10 +648,14 @@ enum sync_result provisioner_sync_claim(void *ctx, struct str key)
     struct provisioner *p = ctx;
     const struct in_progress *i = provisioner_in_progress(p, key);
     const struct object *o = informer_get_key(p->claims_cache, key);
+    bool is_gone = i && (!o || strcmp(o->uid, i->claim->uid) != 0);
 
-    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0))
-        o = i->claim; /* the claim was deleted meanwhile: the operation in progress is completed */
-    else if (!o || (o->is_deleting && !i) || !should_provision(p, claim_of(o)))
+    if (is_gone && MUTANT("csi-forgets-deleted-claims"))
+        return SYNC_DONE;
+    /* A call in progress is completed, also if its claim was deleted, or bound, meanwhile. */
+    if (is_gone)
+        o = i->claim;
+    else if (!i && (!o || o->is_deleting || !should_provision(p, claim_of(o))))
         return SYNC_DONE;
     op_begin(provisioner_op_new(p, p->claims, key, o));
     return SYNC_LATER;
