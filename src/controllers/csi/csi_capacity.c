@@ -297,7 +297,7 @@ static int open_queues(struct csi_capacity_publisher *p, struct error *err)
 {
     const struct csi_driver_settings *s = p->o.settings;
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
-                                               .name = "csi-capacity",
+                                               .name = p->queue_names[0],
                                                .metrics = p->o.part.metrics,
                                                .seed = component_seed(&p->o.part, "csi-capacity"),
                                                .base_ns = s->retry_ns,
@@ -306,11 +306,14 @@ static int open_queues(struct csi_capacity_publisher *p, struct error *err)
                                     .ctx = p,
                                     .in_flight_max = s->others_max ? s->others_max : CSI_OTHERS_MAX,
                                     .api = p->api };
-    int r = controller_new(&c, &p->refreshes, err);
+    int r;
 
+    csi_queue_name("csi-capacity", p->o.peer, p->queue_names[0]);
+    csi_queue_name("csi-capacity-remove", p->o.peer, p->queue_names[1]);
+    r = controller_new(&c, &p->refreshes, err);
     if (r < 0)
         return r;
-    c.queue.name = "csi-capacity-remove";
+    c.queue.name = p->queue_names[1];
     c.sync = sync_removal;
     return controller_new(&c, &p->removals, err);
 }

@@ -33,6 +33,7 @@ struct csi_capacity_publisher {
     struct informer_handler on_capacities, on_classes, on_nodes, on_csi_nodes, on_drivers;
     struct api api;
     struct controller *refreshes, *removals;
+    char queue_names[2][CSI_QUEUE_BYTES];
     struct capacity_plan plan;
     struct hash_seed seed;
     struct deferred replan;

@@ -35,6 +35,7 @@ struct csi_self_select {
     struct informer *claims, *classes, *nodes, *csi_nodes;
     struct informer_handler on_claims;
     struct controller *controller;
+    char queue_name[CSI_QUEUE_BYTES];
     struct api api;
     struct rng rng;
     TAILQ_HEAD(, self_selection) works;
@@ -210,7 +211,7 @@ static void on_claim(void *ctx, const struct object *o)
 static int open_queue(struct csi_self_select *s, struct error *err)
 {
     const struct controller_options c = { .queue = { .loop = s->o.part.loop,
-                                                     .name = "csi-self-select",
+                                                     .name = s->queue_name,
                                                      .metrics = s->o.part.metrics,
                                                      .seed = rng_u64(&s->rng),
                                                      .base_ns = DELAY_NS,
@@ -221,6 +222,7 @@ static int open_queue(struct csi_self_select *s, struct error *err)
                                           .in_flight_max = CSI_OTHERS_MAX,
                                           .api = s->api };
 
+    csi_queue_name("csi-self-select", s->o.peer, s->queue_name);
     return controller_new(&c, &s->controller, err);
 }
 
