@@ -174,7 +174,7 @@ static bool match_attachment(void *ctx, const struct object *o)
  * deleted, also if there is a new claim of that name. */
 static bool is_kept(struct csi_scenario *scenario, const struct volume *v)
 {
-    struct kept_search search = { scenario, v, false, false };
+    struct kept_search search = { .scenario = scenario, .volume = v };
 
     (void)objects_each(scenario->sim, KIND_ATTACHMENT, match_attachment, &search);
     return search.is_kept && !search.is_detached;
@@ -293,6 +293,8 @@ int csi_scenario_settled(void *ctx, struct error *err)
                    { KIND_ATTACHMENT, check_attachment },
                    { KIND_POD, check_pod } };
 
+    if (machine_expects_calls(scenario->plane))
+        return error_set(err, ERR_BUSY, "a call to the driver is pending");
     for (size_t i = 0; i < ARRAY_LEN(checks); i++)
         if (!objects_each(scenario->sim, checks[i].kind, checks[i].check, &l))
             return -(int)err->code;

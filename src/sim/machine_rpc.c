@@ -293,6 +293,16 @@ bool machine_expects_call(const struct machine *m, const char *method, const cha
     return false;
 }
 
+bool machine_expects_calls(const struct machine *m)
+{
+    const struct machine_call *c;
+
+    TAILQ_FOREACH(c, &m->calls, link)
+        if (c->effect_ns != NEVER && c->subject[0])
+            return true;
+    return false;
+}
+
 /* --- Effect and end --- */
 
 static void serve_call(struct machine_call *c)

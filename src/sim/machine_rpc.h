@@ -56,6 +56,9 @@ struct machine_peer *machine_peer_free(struct machine_peer *peer, bool keeps_soc
 /* True while a call is pending that will take effect, whether or not its caller still waits for it. */
 bool machine_expects_call(const struct machine *m, const char *method, const char *subject);
 
+/* The same for any call with a subject. */
+bool machine_expects_calls(const struct machine *m);
+
 /* --- System calls --- */
 
 int machine_rpc_start(struct sys *k, struct rpc_client *client, const struct rpc_request *q,
