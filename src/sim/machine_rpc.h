@@ -42,8 +42,8 @@ struct machine_peer_type {
     /* A fault replaces the peer's answer by a code: returns this one, or another that does not contradict the
      * peer's state. has_effect: the request takes effect nevertheless. May be NULL: that code. */
     enum rpc_code (*force_code)(void *ctx, const struct peer_request *q, enum rpc_code code, bool has_effect);
-    /* The caller is about to get this result, perhaps after the end of the peer: ctx outlives it. May be NULL.
-     */
+    /* The caller is about to get this result, perhaps after the end of the peer: ctx outlives it. May be
+     * NULL. */
     void (*on_end)(void *ctx, const struct peer_request *q, enum rpc_code code);
 };
 
