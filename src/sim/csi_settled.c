@@ -29,6 +29,7 @@ struct pod_search {
     const char *claim;
     const char *node; /* "": none; NULL: any, or none */
     const struct object *except;
+    const struct object *later; /* only pods that were not created after it; NULL: all */
     bool is_found;
 };
 
@@ -37,6 +38,8 @@ static bool match_pod(void *ctx, const struct object *o)
     struct pod_search *search = ctx;
     const struct pod *p = pod_of(o);
 
+    if (search->later && o->created.seconds > search->later->created.seconds)
+        return true;
     if (o == search->except || (search->node && strcmp(p->node_name, search->node) != 0))
         return true;
     for (uint32_t i = 0; i < p->volumes.count; i++)
@@ -49,7 +52,7 @@ static bool match_pod(void *ctx, const struct object *o)
 bool csi_scenario_has_pod(struct csi_scenario *scenario, const char *claim, const char *node,
                           const struct object *except)
 {
-    struct pod_search search = { claim, node, except, false };
+    struct pod_search search = { .claim = claim, .node = node, .except = except };
 
     (void)objects_each(scenario->sim, KIND_POD, match_pod, &search);
     return search.is_found;
@@ -154,13 +157,16 @@ static bool match_attachment(void *ctx, const struct object *o)
 {
     struct kept_search *search = ctx;
     const struct attachment *va = (const void *)o;
+    const struct claim *now = stored_claim(search->scenario->sim, search->volume->claim.name);
+    struct pod_search pods = { .claim = search->volume->claim.name,
+                               .node = va->node_name,
+                               .later = now ? &now->obj : NULL };
 
     if (strcmp(va->volume_name, search->volume->obj.name) != 0)
         return true;
-    if (o->is_deleting)
-        search->is_detached = true;
-    else if (csi_scenario_has_pod(search->scenario, search->volume->claim.name, va->node_name, NULL))
-        search->is_kept = true;
+    (void)objects_each(search->scenario->sim, KIND_POD, match_pod, &pods);
+    search->is_detached = search->is_detached || o->is_deleting;
+    search->is_kept = search->is_kept || pods.is_found;
     return true;
 }
 
@@ -168,7 +174,7 @@ static bool match_attachment(void *ctx, const struct object *o)
  * deleted, also if there is a new claim of that name. */
 static bool is_kept(struct csi_scenario *scenario, const struct volume *v)
 {
-    struct kept_search search = { scenario, v, false, false };
+    struct kept_search search = { .scenario = scenario, .volume = v };
 
     (void)objects_each(scenario->sim, KIND_ATTACHMENT, match_attachment, &search);
     return search.is_kept && !search.is_detached;
@@ -287,6 +293,8 @@ int csi_scenario_settled(void *ctx, struct error *err)
                    { KIND_ATTACHMENT, check_attachment },
                    { KIND_POD, check_pod } };
 
+    if (machine_expects_calls(scenario->plane))
+        return error_set(err, ERR_BUSY, "a call to the driver is pending");
     for (size_t i = 0; i < ARRAY_LEN(checks); i++)
         if (!objects_each(scenario->sim, checks[i].kind, checks[i].check, &l))
             return -(int)err->code;

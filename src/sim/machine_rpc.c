@@ -39,7 +39,9 @@ struct machine_call {
     struct rpc_call *call;
     struct rpc_watch *watch;
     struct sim_worker *worker;
-    struct machine_peer *peer; /* NULL: no process listens at the socket */
+    struct machine_peer *peer;            /* NULL: no process listens at the socket */
+    const struct machine_peer_type *type; /* of the peer, which may have ended since; NULL: there was none */
+    void *type_ctx;
     struct buf message;
     char method[96];
     char subject[PEER_SUBJECT_BYTES];
@@ -201,6 +203,8 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
     c->peer = find_peer(m, q->socket);
     draw_call_fault(c);
     if (c->peer) {
+        c->type = c->peer->type;
+        c->type_ctx = c->peer->ctx;
         c->peer->type->subject(c->peer->ctx, &c->served, c->subject);
         /* While an earlier call about the subject is pending, the peer must not claim that this one had no
          * effect. */
@@ -285,6 +289,16 @@ bool machine_expects_call(const struct machine *m, const char *method, const cha
 
     TAILQ_FOREACH(c, &m->calls, link)
         if (c->effect_ns != NEVER && strcmp(c->method, method) == 0 && strcmp(c->subject, subject) == 0)
+            return true;
+    return false;
+}
+
+bool machine_expects_calls(const struct machine *m)
+{
+    const struct machine_call *c;
+
+    TAILQ_FOREACH(c, &m->calls, link)
+        if (c->effect_ns != NEVER && c->subject[0])
             return true;
     return false;
 }
@@ -377,8 +391,8 @@ static void call_end(struct machine_call *c)
     }
     result = fill_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
-    if (c->peer && c->peer->type->on_end)
-        c->peer->type->on_end(c->peer->ctx, &c->served, result.code);
+    if (c->type && c->type->on_end)
+        c->type->on_end(c->type_ctx, &c->served, result.code);
     call->client = NULL;
     call->done(call, &result);
     (void)sim_process_enter(before);

@@ -42,7 +42,8 @@ struct machine_peer_type {
     /* A fault replaces the peer's answer by a code: returns this one, or another that does not contradict the
      * peer's state. has_effect: the request takes effect nevertheless. May be NULL: that code. */
     enum rpc_code (*force_code)(void *ctx, const struct peer_request *q, enum rpc_code code, bool has_effect);
-    /* The caller is about to get this result. May be NULL. */
+    /* The caller is about to get this result, perhaps after the end of the peer: ctx outlives it. May be
+     * NULL. */
     void (*on_end)(void *ctx, const struct peer_request *q, enum rpc_code code);
 };
 
@@ -54,6 +55,9 @@ struct machine_peer *machine_peer_free(struct machine_peer *peer, bool keeps_soc
 
 /* True while a call is pending that will take effect, whether or not its caller still waits for it. */
 bool machine_expects_call(const struct machine *m, const char *method, const char *subject);
+
+/* The same for any call with a subject. */
+bool machine_expects_calls(const struct machine *m);
 
 /* --- System calls --- */
 

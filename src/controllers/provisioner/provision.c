@@ -404,12 +404,27 @@ static uint64_t save_pause_ns(const struct provisioner_op *op)
     return pause_ns < SAVE_PAUSE_NS_MAX ? pause_ns : SAVE_PAUSE_NS_MAX;
 }
 
-/* Of a volume that exists: the cache has it from now on, and the claim is not provisioned again. */
+static void retry_save(struct provisioner_op *op, const struct error *err)
+{
+    op->failure = *err;
+    if (MUTANT("provisioner-removes-what-is-saved")) {
+        clean_up(op);
+    } else if (++op->tries < SAVES_MAX || op->provisioner->o.limits.saves_until_done) {
+        timer_init(&op->timer, op->provisioner->o.part.loop, save_volume, op);
+        timer_arm_after(&op->timer, save_pause_ns(op));
+    } else {
+        verify_before_delete(op);
+    }
+}
+
+/* Of a volume that exists, or was deleted since: the cache has it from now on, and the claim is not
+ * provisioned again. */
 static void on_existing(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
-    (void)outcome;
-    (void)a;
-    op_saved(ctx);
+    if (outcome == API_DONE || a->r == -ERR_NOT_FOUND)
+        op_saved(ctx);
+    else
+        retry_save(ctx, &a->error);
 }
 
 static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
@@ -423,23 +438,12 @@ static void on_saved(void *ctx, enum api_outcome outcome, const struct client_an
         .ctx = op
     };
 
-    if (outcome == API_DONE) {
+    if (outcome == API_DONE)
         op_saved(op);
-        return;
-    }
-    if (a->r == -ERR_EXISTS) {
+    else if (a->r == -ERR_EXISTS)
         api_write_start(&op->write, &read);
-        return;
-    }
-    op->failure = a->error;
-    if (MUTANT("provisioner-removes-what-is-saved")) {
-        clean_up(op);
-    } else if (++op->tries < SAVES_MAX || op->provisioner->o.limits.saves_until_done) {
-        timer_init(&op->timer, op->provisioner->o.part.loop, save_volume, op);
-        timer_arm_after(&op->timer, save_pause_ns(op));
-    } else {
-        verify_before_delete(op);
-    }
+    else
+        retry_save(op, &a->error);
 }
 
 static void save_volume(void *ctx)
