@@ -15,8 +15,11 @@ int csi_capacity_manager(const char *node, char ret[CSI_MANAGER_BYTES], struct e
     char digest[SHA256_HEX_BYTES];
     int r;
 
-    if (snprintf(ret, CSI_MANAGER_BYTES, MANAGER "%s%s", node ? "-" : "", node ? node : "") <
-        CSI_MANAGER_BYTES)
+    if (!node) {
+        (void)snprintf(ret, CSI_MANAGER_BYTES, MANAGER);
+        return 0;
+    }
+    if (snprintf(ret, CSI_MANAGER_BYTES, MANAGER "-%s", node) < CSI_MANAGER_BYTES)
         return 0;
     r = sha256_hex(str_of(node), digest, err);
     if (r == 0)
