@@ -366,7 +366,7 @@ void parts_dump(struct parts *w, struct buf *out)
     static const char *const paths[] = { VOLUMES,        "/api/v1/persistentvolumeclaims",
                                          "/api/v1/pods", ATTRIBUTES_CLASSES,
                                          NODES,          ATTACHMENTS,
-                                         SNAPSHOTS,      CONTENTS };
+                                         SNAPSHOTS,      SNAPSHOT_CONTENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

@@ -5,7 +5,7 @@
 #include "controllers/csi/csi_snapshot_plan.h"
 
 #define SECRETS "/api/v1/namespaces/default/secrets"
-#define C1 CONTENTS "/snapcontent-u1"
+#define C1 SNAPSHOT_CONTENTS "/snapcontent-u1"
 #define P "csi.storage.k8s.io/"
 #define GIB INT64_C(1073741824)
 #define MARKED "{'" ANN_SNAPSHOT_BEING_CREATED "':'yes'}"
@@ -34,7 +34,7 @@ static void put_content(struct parts *w, const char *policy, const char *meta)
                                 "','volumeSnapshotClassName':'c','source':{'volumeHandle':'v1'},"
                                 "'sourceVolumeMode':'Filesystem'}}",
                    meta, policy);
-    ASSERT_SENT(&w->served, 201, "POST", CONTENTS, body);
+    ASSERT_SENT(&w->served, 201, "POST", SNAPSHOT_CONTENTS, body);
 }
 
 /* A content for a snapshot of the driver. more: of the reference. */
@@ -46,7 +46,7 @@ static void put_given(struct parts *w, const char *policy, const char *more, con
                    CONTENT_HEAD "},'spec':{" REF "%s},'deletionPolicy':'%s','driver':'" FAKE_DRIVER
                                 "','source':{'snapshotHandle':'%s'}}}",
                    more, policy, handle);
-    ASSERT_SENT(&w->served, 201, "POST", CONTENTS, body);
+    ASSERT_SENT(&w->served, 201, "POST", SNAPSHOT_CONTENTS, body);
 }
 
 /* As the snapshot-controller does when the snapshot is deleted. */
@@ -94,7 +94,7 @@ TEST(snapshot_is_taken_and_reported)
                  "{'snapshotHandle':'snapshot-u1','creationTime':1700000000000000000,"
                  "'restoreSize':1073741824,'readyToUse':true}",
                  C1, "status");
-    ASSERT_GOT(&w.served, "['" FINALIZER_CONTENT_BOUND "']", "metadata/finalizers");
+    ASSERT_GOT(&w.served, "['" FINALIZER_SNAPSHOT_CONTENT "']", "metadata/finalizers");
     ASSERT_GOT(&w.served, "-", "metadata/annotations");
     parts_settle(&w);
     assert_asked(&w, ""); /* at rest */
@@ -201,7 +201,7 @@ TEST(contents_of_other_drivers_and_groups_are_left_alone)
     struct parts w;
 
     begin(&w, NULL);
-    ASSERT_SENT(&w.served, 201, "POST", CONTENTS,
+    ASSERT_SENT(&w.served, 201, "POST", SNAPSHOT_CONTENTS,
                 TYPE("VolumeSnapshotContent") "'metadata':{'name':'other'},'spec':{" REF
                                               ",'uid':'u2'},'deletionPolicy':'Delete','driver':"
                                               "'other.csi','volumeSnapshotClassName':'c','source':{'"
@@ -396,7 +396,8 @@ TEST(given_content_without_a_snapshot_is_deleted)
     begin(&w, NULL);
     (void)fake_csi_add_snapshot(fake_of_parts(), "h", "v1");
     put_given(&w, "Delete", "", "h");
-    ASSERT_SENT(&w.served, 200, "MERGE", C1, "{'metadata':{'finalizers':['" FINALIZER_CONTENT_BOUND "']}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", C1,
+                "{'metadata':{'finalizers':['" FINALIZER_SNAPSHOT_CONTENT "']}}");
     parts_rest(&w);
     ASSERT_DONE(&w, 200, "DELETE", C1, NULL);
     ASSERT_GONE(&w, C1);
@@ -473,7 +474,7 @@ TEST(nothing_is_taken_for_a_deleted_content)
 
     begin(&w, NULL);
     process_kill(&w);
-    put_content(&w, "Delete", ",'finalizers':['example.com/other','" FINALIZER_CONTENT_BOUND "']");
+    put_content(&w, "Delete", ",'finalizers':['example.com/other','" FINALIZER_SNAPSHOT_CONTENT "']");
     delete_content(&w);
     process_start(&w);
     parts_settle(&w);

@@ -46,7 +46,7 @@ struct csi_snapshot_work {
 
 static const struct snapshot_content *view_of(const struct csi_snapshot_work *w)
 {
-    return snapshot_content_of(w->content);
+    return csi_content_of(w->content);
 }
 
 static enum csi_controller_method method_of(const struct csi_snapshot_work *w)
@@ -145,7 +145,7 @@ static enum api_decision decide_failure(void *ctx, const struct object *now, str
     const struct csi_snapshot_work *w = ctx;
     struct merge_patch p;
 
-    if (strcmp(snapshot_content_of(now)->error_message, w->failure.msg) == 0)
+    if (strcmp(csi_content_of(now)->error_message, w->failure.msg) == 0)
         return API_AS_IT_IS;
     merge_patch_begin_any(&p, body, now);
     merge_patch_member(&p, "status");
@@ -198,7 +198,7 @@ static enum api_decision decide_marked(void *ctx, const struct object *now, stru
                                        struct error *err)
 {
     bool is_marked = object_annotation(now, ANN_SNAPSHOT_BEING_CREATED) != NULL;
-    bool is_kept = object_has_finalizer(now, FINALIZER_CONTENT_BOUND);
+    bool is_kept = object_has_finalizer(now, FINALIZER_SNAPSHOT_CONTENT);
     struct merge_patch p;
 
     (void)ctx;
@@ -210,7 +210,7 @@ static enum api_decision decide_marked(void *ctx, const struct object *now, stru
     }
     merge_patch_begin(&p, body, now);
     if (!is_kept)
-        merge_patch_add_finalizer(&p, now, FINALIZER_CONTENT_BOUND);
+        merge_patch_add_finalizer(&p, now, FINALIZER_SNAPSHOT_CONTENT);
     merge_patch_annotation(&p, ANN_SNAPSHOT_BEING_CREATED, "yes");
     return api_decision_of(merge_patch_end(&p, err));
 }
@@ -283,7 +283,7 @@ static enum api_decision decide_status(void *ctx, const struct object *now, stru
                                        struct error *err)
 {
     const struct csi_snapshot_work *w = ctx;
-    const struct snapshot_content *c = snapshot_content_of(now);
+    const struct snapshot_content *c = csi_content_of(now);
     struct snapshot_report report = report_of(w);
     struct merge_patch p;
 
@@ -465,10 +465,10 @@ static enum api_decision decide_released(void *ctx, const struct object *now, st
     struct merge_patch p;
 
     (void)ctx;
-    if (!object_has_finalizer(now, FINALIZER_CONTENT_BOUND))
+    if (!object_has_finalizer(now, FINALIZER_SNAPSHOT_CONTENT))
         return API_AS_IT_IS;
     merge_patch_begin(&p, body, now);
-    merge_patch_remove_finalizer(&p, now, FINALIZER_CONTENT_BOUND);
+    merge_patch_remove_finalizer(&p, now, FINALIZER_SNAPSHOT_CONTENT);
     return api_decision_of(merge_patch_end(&p, err));
 }
 

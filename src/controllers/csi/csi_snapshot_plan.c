@@ -21,7 +21,8 @@ static enum csi_snapshot_step next_deletion(const struct snapshot_content *c)
 {
     if (c->deletes && c->snapshot_handle[0] && !is_marked(&c->obj, ANN_GROUP_SNAPSHOT_HANDLE))
         return CSI_SNAPSHOT_DELETE;
-    return object_has_finalizer(&c->obj, FINALIZER_CONTENT_BOUND) ? CSI_SNAPSHOT_RELEASE : CSI_SNAPSHOT_REST;
+    return object_has_finalizer(&c->obj, FINALIZER_SNAPSHOT_CONTENT) ? CSI_SNAPSHOT_RELEASE
+                                                                     : CSI_SNAPSHOT_REST;
 }
 
 enum csi_snapshot_step csi_snapshot_next(const struct snapshot_content *c)

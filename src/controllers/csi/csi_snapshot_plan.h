@@ -17,7 +17,7 @@
 #define ANN_SNAPSHOT_SECRET_NAMESPACE "snapshot.storage.kubernetes.io/deletion-secret-namespace"
 #define ANN_GROUP_SNAPSHOT_HANDLE "groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle"
 #define LABEL_SNAPSHOT_NODE "snapshot.storage.kubernetes.io/managed-by"
-#define FINALIZER_CONTENT_BOUND "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
+#define FINALIZER_SNAPSHOT_CONTENT "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
 
 enum csi_snapshot_step {
     CSI_SNAPSHOT_REST,    /* nothing */
@@ -34,7 +34,7 @@ enum csi_snapshot_step csi_snapshot_next(const struct snapshot_content *c);
  * would be without effect: the status, finalizers, and the mark. */
 bool csi_snapshot_differs(const struct snapshot_content *old, const struct snapshot_content *now);
 
-static inline const struct snapshot_content *snapshot_content_of(const struct object *o)
+static inline const struct snapshot_content *csi_content_of(const struct object *o)
 {
     return (const struct snapshot_content *)(const void *)o;
 }

@@ -19,7 +19,7 @@ static bool is_ours(const struct csi_snapshotter *s, const struct object *o)
 {
     const char *node = object_label(o, LABEL_SNAPSHOT_NODE);
 
-    if (strcmp(snapshot_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
+    if (strcmp(csi_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
         return false;
     return !s->o.node_name || (node && strcmp(node, s->o.node_name) == 0);
 }
@@ -32,10 +32,10 @@ static enum sync_result sync_content(void *ctx, struct str key)
 
     if (!o || !is_ours(s, o))
         return SYNC_DONE;
-    step = csi_snapshot_next(snapshot_content_of(o));
+    step = csi_snapshot_next(csi_content_of(o));
     if (step == CSI_SNAPSHOT_REST)
         return SYNC_DONE;
-    return csi_snapshot_start(s, key, snapshot_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
+    return csi_snapshot_start(s, key, csi_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
 }
 
 /* --- Handlers --- */
@@ -52,7 +52,7 @@ static void on_content_add(void *ctx, const struct object *o, bool is_initial)
 /* A resync has the same object twice. */
 static void on_content_update(void *ctx, const struct object *old, const struct object *o)
 {
-    if (old == o || csi_snapshot_differs(snapshot_content_of(old), snapshot_content_of(o)))
+    if (old == o || csi_snapshot_differs(csi_content_of(old), csi_content_of(o)))
         on_content_add(ctx, o, /* is_initial= */ false);
 }
 
@@ -161,7 +161,7 @@ static bool snapshotter_explain(const void *function, const struct object *about
     if (about->kind->kind != KIND_SNAPSHOT_CONTENT || !is_ours(s, about))
         return false;
     *ret = (struct csi_work_state){ .call = "",
-                                    .last_error = snapshot_content_of(about)->error_message,
+                                    .last_error = csi_content_of(about)->error_message,
                                     .outcome = CSI_FINAL };
     ret->next_try_ns = workqueue_due_ns(controller_queue(s->controller), str_of(about->name));
     (void)csi_snapshot_explain(s, about->name, ret);
