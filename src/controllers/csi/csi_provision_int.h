@@ -21,6 +21,7 @@ struct csi_provisioner {
     struct rng rng;
     struct recorder *recorder;
     struct provisioner *loop;
+    struct csi_source_guard *source_guard;
     char identity[512]; /* csiProvisionerIdentity of volumes */
     char record_name[320];
 };

@@ -53,6 +53,7 @@ static void provisioner_end(void *function)
         return;
     if (p->loop)
         p->loop = p->o.loop->free(p->loop);
+    p->source_guard = csi_source_guard_free(p->source_guard);
     recorder_free(p->recorder);
     free(p);
 }
@@ -69,7 +70,8 @@ static int open_caches(struct csi_provisioner *p, struct error *err)
     p->inputs.csi_nodes = p->inputs.nodes ? informers_get(all, KIND_CSI_NODE, err) : NULL;
     p->inputs.attributes_classes =
         p->inputs.csi_nodes ? informers_get(all, KIND_ATTRIBUTES_CLASS, err) : NULL;
-    return p->inputs.attributes_classes ? 0 : -(int)err->code;
+    return p->inputs.attributes_classes ? csi_source_open_caches(all, &p->inputs.sources, err)
+                                        : -(int)err->code;
 }
 
 static int open_loop(struct csi_provisioner *p, struct error *err)
@@ -116,10 +118,13 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
     r = open_caches(p, err);
     if (r == 0)
         r = component_api(&o->part, CSI_PROVISIONER_MANAGER, &p->api, err);
+    p->api.rng = &p->rng;
     if (r == 0)
         r = component_recorder(&o->part, CSI_PROVISIONER_MANAGER, &p->recorder, err);
     if (r == 0)
         r = open_loop(p, err);
+    if (r == 0)
+        r = csi_source_guard_new(o, &p->source_guard, err);
     if (r < 0)
         provisioner_end(p);
     else
@@ -132,13 +137,15 @@ static void provisioner_run(void *function)
     struct csi_provisioner *p = function;
 
     p->o.loop->start(p->loop);
+    csi_source_guard_start(p->source_guard);
 }
 
 static const char *provisioner_verify(const void *function)
 {
     const struct csi_provisioner *p = function;
+    const char *wrong = p->o.loop->check(p->loop);
 
-    return p->o.loop->check(p->loop);
+    return wrong ? wrong : csi_source_guard_check(p->source_guard);
 }
 
 /* A driver that cannot provision still gets one, which says so in events. */
@@ -157,8 +164,14 @@ static int write_lease_name(const char *driver, struct buf *ret, struct error *e
     return buf_check(ret, "lease name", err);
 }
 
+static int prepare_caches(const struct component_deps *part, struct error *err)
+{
+    return csi_source_prepare(part->informers, err);
+}
+
 const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
                                                         .lease_name = write_lease_name,
+                                                        .prepare = prepare_caches,
                                                         .is_wanted = is_wanted,
                                                         .new = provisioner_begin,
                                                         .start = provisioner_run,
