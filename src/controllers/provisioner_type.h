@@ -29,6 +29,7 @@ struct provisioner_request {
     const struct storage_class *class;
     const struct node *node; /* selected; NULL: none */
     struct str memo;         /* what prepare() wrote for the first try; empty: nothing */
+    bool is_repeated;        /* an earlier try has ended without a known result */
 };
 
 struct provision_result {

@@ -84,6 +84,7 @@ static void read_driver(struct section *s, struct csi_driver_settings *d)
                                         "endpoint",
                                         "timeout",
                                         "attachTimeout",
+                                        "snapshotTimeout",
                                         "retryStart",
                                         "retryMax",
                                         "reconcilePeriod",
@@ -110,6 +111,7 @@ static void read_driver(struct section *s, struct csi_driver_settings *d)
     d->endpoint = read_socket(s, "endpoint");
     d->timeout_ns = section_read_duration(s, "timeout", 0);
     d->attach_timeout_ns = section_read_duration(s, "attachTimeout", 0);
+    d->snapshot_timeout_ns = section_read_duration(s, "snapshotTimeout", 0);
     d->retry_ns = section_read_duration(s, "retryStart", 0);
     d->retry_ns_max = section_read_duration(s, "retryMax", 0);
     d->reconcile_ns = section_read_duration(s, "reconcilePeriod", 0);

@@ -210,7 +210,8 @@ static void explain_nfs(void *c, struct why_world *w)
 /* --- Controllers of CSI drivers --- */
 
 static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_attacher_type,
-                                                                 &csi_resizer_type, &csi_health_type, NULL };
+                                                                 &csi_resizer_type,     &csi_snapshotter_type,
+                                                                 &csi_health_type,      NULL };
 
 static const struct csi_function_type *const csi_node_functions[] = { &csi_provisioner_type, NULL };
 
@@ -311,6 +312,10 @@ static bool has_local(const struct daemon_settings *s)
 #define CSI \
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
 
+#define SNAPSHOTS                                                            \
+    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
+     COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
+
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
 #define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
 #define CONTROLLER(x) .name = #x, .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
@@ -337,7 +342,7 @@ const struct component daemon_components[] = {
       .part = DAEMON_CSI,
       LIFE(csi),
       .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOTS,
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,

@@ -111,7 +111,7 @@ void controller_do_capabilities(struct call *c)
 /* --- The record of volumes: lines "ID BYTES" --- */
 
 /* The bytes of a created volume, -1 for others. */
-static int64_t size_of(const char *volume)
+int64_t volume_size(const char *volume)
 {
     FILE *f = fopen(state_path("created"), "re");
     size_t len = strlen(volume);
@@ -143,7 +143,7 @@ static int64_t size_of_all(void)
 static void set_size(const char *volume, int64_t bytes)
 {
     char text[32];
-    int64_t old = size_of(volume);
+    int64_t old = volume_size(volume);
 
     if (old >= 0) {
         (void)snprintf(text, sizeof text, "%" PRId64, old);
@@ -162,8 +162,8 @@ static int64_t capacity_left(void)
     return strtoll(state_setting("capacity", CAPACITY, text), NULL, 10) - size_of_all();
 }
 
-/* The file of a volume that holds what it was created with. */
-static const char *request_file(const char *volume)
+/* The file of a volume or snapshot that holds what it was created with. */
+const char *creation_file(const char *volume)
 {
     char name[700];
 
@@ -171,18 +171,18 @@ static const char *request_file(const char *volume)
     return state_path(name);
 }
 
-static void remember_request(struct call *c)
+void creation_remember(struct call *c)
 {
-    FILE *f = fopen(request_file(c->volume), "we");
+    FILE *f = fopen(creation_file(c->volume), "we");
 
     if (!f || fputs(buf_cstr(&c->shown), f) < 0 || fclose(f) != 0)
         driver_die("creation");
 }
 
 /* A creation is repeated with the same request, except for its secrets. */
-static bool is_same_request(struct call *c)
+bool creation_is_same(struct call *c)
 {
-    FILE *f = fopen(request_file(c->volume), "re");
+    FILE *f = fopen(creation_file(c->volume), "re");
     _cleanup_(buf_done_p) struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
     char line[LINE_BYTES];
 
@@ -217,13 +217,16 @@ static void show_creation(struct call *c, const Csi__V1__CreateVolumeRequest *m)
         show_topologies(c, "preferred", m->accessibility_requirements->preferred,
                         m->accessibility_requirements->n_preferred);
     }
+    snapshot_show_source(c, m->volume_content_source);
 }
 
-/* The volume's directory, or its image. */
-static bool make_storage(struct call *c, int64_t bytes)
+/* The volume's directory, or its image, with the data of its source. */
+static bool make_storage(struct call *c, const Csi__V1__CreateVolumeRequest *m, int64_t bytes)
 {
     char name[700];
 
+    if (!snapshot_copy_source(c, m->volume_content_source))
+        return false;
     if (disk_is_used())
         return disk_size(c->volume, bytes);
     (void)snprintf(name, sizeof name, "volumes/%s", c->volume);
@@ -235,15 +238,17 @@ static void create_volume(struct call *c, const Csi__V1__CreateVolumeRequest *m)
 {
     int64_t bytes = m->capacity_range ? m->capacity_range->required_bytes : 0;
 
-    if (!is_same_request(c)) {
+    if (!creation_is_same(c)) {
         state_violate("created again with another request", c->volume);
         call_fail(c, 6, "the volume exists with another request");
-    } else if (size_of(c->volume) < 0 && bytes > capacity_left()) {
+    } else if (volume_size(c->volume) < 0 && bytes > capacity_left()) {
         call_fail(c, 8, "not enough capacity");
-    } else if (size_of(c->volume) < 0 && !make_storage(c, bytes)) {
+    } else if (volume_size(c->volume) < 0 && !snapshot_has_source(m->volume_content_source)) {
+        call_fail(c, 5, "no such source");
+    } else if (volume_size(c->volume) < 0 && !make_storage(c, m, bytes)) {
         call_fail(c, 13, strerror(errno));
-    } else if (size_of(c->volume) < 0) {
-        remember_request(c);
+    } else if (volume_size(c->volume) < 0) {
+        creation_remember(c);
         set_size(c->volume, bytes);
     }
 }
@@ -285,7 +290,7 @@ static void answer_created(struct call *c, Csi__V1__CreateVolumeRequest *m)
     volume.volume_context = contexts;
     volume.n_volume_context = 1;
     volume.content_source = m->volume_content_source;
-    volume.capacity_bytes = size_of(c->volume);
+    volume.capacity_bytes = volume_size(c->volume);
     if (access(state_path("create-bytes"), F_OK) == 0)
         volume.capacity_bytes = strtoll(state_setting("create-bytes", "0", size), NULL, 10);
     topology.n_segments = plugin_can(2) ? read_topology(text, pairs, list, NODES_MAX) : 0;
@@ -322,7 +327,7 @@ void controller_do_delete(struct call *c)
     if (state_has("staged", c->volume, NULL) || state_has("published", c->volume, NULL))
         state_violate("deleted while in use on a node", c->volume);
     set_size(c->volume, -1);
-    (void)unlink(request_file(c->volume));
+    (void)unlink(creation_file(c->volume));
     disk_remove(c->volume);
     (void)snprintf(name, sizeof name, "volumes/%s", c->volume);
     remove[3] = state_path(name);
@@ -345,7 +350,7 @@ void controller_do_publish(struct call *c)
     (void)call_show_capability(c, m->volume_capability);
     call_show_pairs(c, "volume_context", m->volume_context, m->n_volume_context);
     call_show_secrets(c, m->secrets, m->n_secrets);
-    if (access(state_path("static-volumes"), F_OK) != 0 && size_of(c->volume) < 0) {
+    if (access(state_path("static-volumes"), F_OK) != 0 && volume_size(c->volume) < 0) {
         call_fail(c, 5, "no such volume");
     } else {
         if (!state_has("controller-published", c->volume, m->node_id))
@@ -386,7 +391,7 @@ void controller_do_expand(struct call *c)
     Csi__V1__ControllerExpandVolumeRequest *m =
         call_unpack(c, &csi__v1__controller_expand_volume_request__descriptor);
     Csi__V1__ControllerExpandVolumeResponse out = CSI__V1__CONTROLLER_EXPAND_VOLUME_RESPONSE__INIT;
-    int64_t bytes = m->capacity_range ? m->capacity_range->required_bytes : 0, old = size_of(c->volume);
+    int64_t bytes = m->capacity_range ? m->capacity_range->required_bytes : 0, old = volume_size(c->volume);
 
     buf_addf(&c->shown, "required=%" PRId64 "\n", bytes);
     (void)call_show_capability(c, m->volume_capability);
@@ -418,7 +423,7 @@ void controller_do_modify(struct call *c)
 
     call_show_pairs(c, "mutable", m->mutable_parameters, m->n_mutable_parameters);
     call_show_secrets(c, m->secrets, m->n_secrets);
-    if (size_of(c->volume) < 0) {
+    if (volume_size(c->volume) < 0) {
         call_fail(c, 5, "no such volume");
     } else {
         for (size_t i = 0; i < m->n_mutable_parameters; i++)
@@ -489,7 +494,7 @@ static void fill_listed(struct listed *v, const char *volume)
     csi__v1__volume_condition__init(&v->condition);
     (void)snprintf(v->id, sizeof v->id, "%s", volume);
     v->volume.volume_id = v->id;
-    v->volume.capacity_bytes = size_of(volume);
+    v->volume.capacity_bytes = volume_size(volume);
     v->status.n_published_node_ids = read_values("controller-published", volume, v->nodes);
     for (size_t i = 0; i < v->status.n_published_node_ids; i++)
         v->node_list[i] = v->nodes[i];
@@ -543,7 +548,7 @@ void controller_do_get_volume(struct call *c)
     Csi__V1__ControllerGetVolumeResponse out = CSI__V1__CONTROLLER_GET_VOLUME_RESPONSE__INIT;
     static struct listed v;
 
-    if (size_of(c->volume) < 0) {
+    if (volume_size(c->volume) < 0) {
         call_fail(c, 5, "no such volume");
         return;
     }
@@ -562,7 +567,7 @@ void controller_do_validate(struct call *c)
     Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed =
         CSI__V1__VALIDATE_VOLUME_CAPABILITIES_RESPONSE__CONFIRMED__INIT;
 
-    if (size_of(c->volume) < 0) {
+    if (volume_size(c->volume) < 0) {
         call_fail(c, 5, "no such volume");
     } else {
         confirmed.volume_capabilities = m->volume_capabilities;

@@ -16,6 +16,8 @@
  *   created          lines "ID BYTES", of volumes that CreateVolume has made; an id is a name
  *   controller-published  lines "ID NODE"
  *   modified         lines "ID KEY=VALUE…"
+ *   snapshots        lines "ID VOLUME BYTES READY_NS"; an id is a name
+ *   snapshot-data/ID a copy of the volume
  *   disks/ID         of a driver with `loop`: the image of a volume; device-ID: its loop device
  *   violations       what a careful caller never does: two calls for one volume at a time, a publish of what
  *                    is not staged, an unstage of what is published; a volume that is created again with
@@ -45,6 +47,7 @@
  *   static-volumes   volumes that were not created can be published
  *   offline          volumes that are published to a node cannot be expanded
  *   node-expansion   the node must expand volumes, too
+ *   snapshot-delay   milliseconds until a new snapshot is ready
  *   page             entries of a page of ListVolumes
  *   abnormal         lines "ID WORDS": volumes whose condition is bad
  *   loop             volumes are loop files, not directories
@@ -131,6 +134,9 @@ static const struct {
     { "ListVolumes", controller_do_list },
     { "ControllerGetVolume", controller_do_get_volume },
     { "ValidateVolumeCapabilities", controller_do_validate },
+    { "CreateSnapshot", snapshot_do_create },
+    { "DeleteSnapshot", snapshot_do_delete },
+    { "ListSnapshots", snapshot_do_list },
     { "GetInfo", do_plugin_info },
     { "NotifyRegistrationStatus", do_notify },
 };
@@ -140,19 +146,20 @@ static bool is_of_node(const struct call *c)
     return strncmp(c->method, "Node", 4) == 0;
 }
 
-/* Field 1 of every request about a volume is its id or its name, and field 2, whatever it is, begins as a
- * text does. */
+/* Field 1 of every request about a volume or a snapshot is its id or its name, and field 2, whatever it is,
+ * begins as a text does. A new snapshot has its name in field 2. */
 static void peek_volume(struct call *c)
 {
     Csi__V1__NodeUnstageVolumeRequest *m;
+    bool is_second = strcmp(c->method, "CreateSnapshot") == 0;
 
-    if (strcmp(c->method, "GetCapacity") == 0 || strcmp(c->method, "ListVolumes") == 0 ||
-        strcmp(c->method, "NotifyRegistrationStatus") == 0)
+    if (strcmp(c->method, "ListSnapshots") == 0 || strcmp(c->method, "GetCapacity") == 0 ||
+        strcmp(c->method, "ListVolumes") == 0 || strcmp(c->method, "NotifyRegistrationStatus") == 0)
         return;
     m = (void *)protobuf_c_message_unpack(&csi__v1__node_unstage_volume_request__descriptor, NULL,
                                           c->request.len, (const uint8_t *)c->request.s);
     if (m)
-        (void)snprintf(c->volume, sizeof c->volume, "%s", m->volume_id);
+        (void)snprintf(c->volume, sizeof c->volume, "%s", is_second ? m->staging_target_path : m->volume_id);
     if (m)
         csi__v1__node_unstage_volume_request__free_unpacked(m, NULL);
 }

@@ -82,8 +82,25 @@ void controller_do_list(struct call *c);
 void controller_do_get_volume(struct call *c);
 void controller_do_validate(struct call *c);
 bool controller_can(unsigned capability);
+/* The bytes of a created volume, -1 for others. */
+int64_t volume_size(const char *volume);
+/* What the volume or snapshot c->volume was created with: a creation is repeated with the same request. */
+const char *creation_file(const char *volume);
+void creation_remember(struct call *c);
+bool creation_is_same(struct call *c);
 /* A call of the node service that needs the volume there. */
 void controller_check_use(const struct call *c);
+
+/* --- Snapshots and clones (csi_snapshot.c) --- */
+
+void snapshot_do_create(struct call *c);
+void snapshot_do_delete(struct call *c);
+void snapshot_do_list(struct call *c);
+/* Of a CreateVolume; NULL: there is none. */
+void snapshot_show_source(struct call *c, const Csi__V1__VolumeContentSource *from);
+bool snapshot_has_source(const Csi__V1__VolumeContentSource *from);
+/* The data of the source becomes that of the volume c->volume. */
+bool snapshot_copy_source(struct call *c, const Csi__V1__VolumeContentSource *from);
 
 /* --- Volumes on loop files (csi_disk.c) --- */
 

@@ -71,6 +71,36 @@ unsigned fake_csi_count_volumes(const struct fake_csi *f)
     return count;
 }
 
+struct fake_snapshot *fake_csi_snapshot(struct fake_csi *f, const char *id)
+{
+    for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
+        if (f->snapshots[i].id[0] && strcmp(f->snapshots[i].id, id) == 0)
+            return &f->snapshots[i];
+    return NULL;
+}
+
+struct fake_snapshot *fake_csi_add_snapshot(struct fake_csi *f, const char *id, const char *source)
+{
+    const struct fake_volume *v = fake_csi_volume(f, source);
+    struct fake_snapshot *s = f->snapshots;
+
+    while (s->id[0])
+        assert_true(++s < f->snapshots + FAKE_VOLUMES_MAX);
+    *s = (struct fake_snapshot){ .bytes = v ? v->bytes : 0, .request = BUF_INIT((size_t)1 << 20) };
+    (void)snprintf(s->id, sizeof s->id, "%s", id);
+    (void)snprintf(s->source, sizeof s->source, "%s", source);
+    return s;
+}
+
+unsigned fake_csi_count_snapshots(const struct fake_csi *f)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
+        count += f->snapshots[i].id[0] != '\0';
+    return count;
+}
+
 static void note_wrong(struct fake_csi *f, const char *what, const char *volume)
 {
     buf_addf(&f->wrong, "%s: %s\n", volume, what);
@@ -153,6 +183,17 @@ static void show_topologies(struct fake_csi *f, const char *what, Csi__V1__Topol
             show(f, "[%s=%s]", all[i]->segments[k]->key, all[i]->segments[k]->value);
         show(f, " ");
     }
+}
+
+/* "from:snapshot=ID " or "from:volume=ID ". */
+static void show_source(struct fake_csi *f, const Csi__V1__VolumeContentSource *from)
+{
+    if (!from)
+        return;
+    if (from->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+        show(f, "from:snapshot=%s ", from->snapshot->snapshot_id);
+    else
+        show(f, "from:volume=%s ", from->volume->volume_id);
 }
 
 static void do_probe(struct fake_csi *f, struct fake_request *q)
@@ -293,7 +334,8 @@ static void do_create(struct fake_csi *f, struct fake_request *q)
     }
     volume.volume_id = (char *)(uintptr_t)v->id;
     volume.capacity_bytes = v->bytes;
-    volume.content_source = m->volume_content_source;
+    show_source(f, m->volume_content_source);
+    volume.content_source = f->ignores_sources ? NULL : m->volume_content_source;
     if (f->topology) {
         (void)snprintf(key, sizeof key, "%s", f->topology);
         key[strcspn(key, "=")] = '\0';
@@ -413,6 +455,104 @@ static void do_modify(struct fake_csi *f, struct fake_request *q)
     free_request(m);
 }
 
+/* --- Snapshots --- */
+
+/* The time at which every snapshot was taken. */
+#define TAKEN_S 1700000000
+
+static void fill_snapshot(struct fake_snapshot *s, Csi__V1__Snapshot *ret, Csi__V1__Timestamp *taken)
+{
+    csi__v1__snapshot__init(ret);
+    csi__v1__timestamp__init(taken);
+    taken->seconds = TAKEN_S;
+    ret->snapshot_id = s->id;
+    ret->source_volume_id = s->source;
+    ret->group_snapshot_id = s->group;
+    ret->size_bytes = s->bytes;
+    ret->creation_time = taken;
+    ret->ready_to_use = s->polls == 0;
+    s->polls -= s->polls > 0;
+}
+
+/* As create_volume(): NULL if the volume does not exist. */
+static struct fake_snapshot *create_snapshot(struct fake_csi *f, Csi__V1__CreateSnapshotRequest *m)
+{
+    _cleanup_(buf_done_p) struct buf request = BUF_INIT((size_t)1 << 20);
+    struct fake_snapshot *s = fake_csi_snapshot(f, m->name);
+    size_t n_secrets = m->n_secrets;
+
+    m->n_secrets = 0;
+    assert_int_equal(rpc_message_pack(&m->base, &request, &err), 0);
+    m->n_secrets = n_secrets;
+    if (s && !str_eq(buf_str(&s->request), buf_str(&request)))
+        note_wrong(f, "snapshot taken again with another request", m->name);
+    if (!s && fake_csi_volume(f, m->source_volume_id)) {
+        s = fake_csi_add_snapshot(f, m->name, m->source_volume_id);
+        s->polls = f->snapshot_polls;
+        buf_add_str(&s->request, buf_str(&request));
+    }
+    return s;
+}
+
+static void do_create_snapshot(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__CreateSnapshotRequest *m = read_request(q, &csi__v1__create_snapshot_request__descriptor);
+    struct fake_snapshot *s = create_snapshot(f, m);
+    Csi__V1__CreateSnapshotResponse out;
+    Csi__V1__Snapshot snapshot;
+    Csi__V1__Timestamp taken;
+
+    csi__v1__create_snapshot_response__init(&out);
+    show(f, "name=%s source=%s ", m->name, m->source_volume_id);
+    show_pairs(f, "p", m->parameters, m->n_parameters);
+    show_secrets(f, m->secrets, m->n_secrets);
+    if (!s) {
+        set_failure(q, RPC_NOT_FOUND, "no such volume");
+    } else {
+        fill_snapshot(s, &snapshot, &taken);
+        out.snapshot = &snapshot;
+        set_answer(q, &out.base);
+    }
+    free_request(m);
+}
+
+static void do_delete_snapshot(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__DeleteSnapshotRequest *m = read_request(q, &csi__v1__delete_snapshot_request__descriptor);
+    struct fake_snapshot *s = fake_csi_snapshot(f, m->snapshot_id);
+
+    show(f, "id=%s ", m->snapshot_id);
+    show_secrets(f, m->secrets, m->n_secrets);
+    if (s) {
+        buf_done(&s->request);
+        s->id[0] = '\0';
+    }
+    free_request(m);
+}
+
+static void do_list_snapshots(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__ListSnapshotsRequest *m = read_request(q, &csi__v1__list_snapshots_request__descriptor);
+    struct fake_snapshot *s = fake_csi_snapshot(f, m->snapshot_id);
+    Csi__V1__ListSnapshotsResponse out;
+    Csi__V1__ListSnapshotsResponse__Entry entry, *entries[] = { &entry };
+    Csi__V1__Snapshot snapshot;
+    Csi__V1__Timestamp taken;
+
+    csi__v1__list_snapshots_response__init(&out);
+    csi__v1__list_snapshots_response__entry__init(&entry);
+    show(f, "id=%s ", m->snapshot_id);
+    show_secrets(f, m->secrets, m->n_secrets);
+    if (s) {
+        fill_snapshot(s, &snapshot, &taken);
+        entry.snapshot = &snapshot;
+        out.entries = entries;
+        out.n_entries = 1;
+    }
+    set_answer(q, &out.base);
+    free_request(m);
+}
+
 static void do_capacity(struct fake_csi *f, struct fake_request *q)
 {
     Csi__V1__GetCapacityRequest *m = read_request(q, &csi__v1__get_capacity_request__descriptor);
@@ -529,6 +669,9 @@ static const struct {
     { "ControllerUnpublishVolume", do_unpublish, false },
     { "ControllerExpandVolume", do_expand, false },
     { "ControllerModifyVolume", do_modify, false },
+    { "CreateSnapshot", do_create_snapshot, false },
+    { "DeleteSnapshot", do_delete_snapshot, false },
+    { "ListSnapshots", do_list_snapshots, false },
 };
 
 static size_t find_method(const char *method)
@@ -855,6 +998,9 @@ void fake_csi_done(struct fake_csi *f)
     for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
         if (f->volumes[i].id[0])
             buf_done(&f->volumes[i].request);
+    for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
+        if (f->snapshots[i].id[0])
+            buf_done(&f->snapshots[i].request);
     buf_done(&f->log);
     buf_done(&f->wrong);
     TAILQ_REMOVE(&fakes, f, link);
@@ -881,7 +1027,7 @@ static struct fake_csi the_fake;
 static enum fake_trouble next_trouble;
 static unsigned next_at, last_count;
 
-static void dump_volumes(struct buf *out)
+static void dump_driver(struct buf *out)
 {
     for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++) {
         const struct fake_volume *v = &the_fake.volumes[i];
@@ -893,6 +1039,9 @@ static void dump_volumes(struct buf *out)
             buf_addf(out, "%s%s", v->nodes[k][0] ? " at " : "", v->nodes[k]);
         buf_add_char(out, '\n');
     }
+    for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
+        if (the_fake.snapshots[i].id[0])
+            buf_addf(out, "snapshot %s of %s\n", the_fake.snapshots[i].id, the_fake.snapshots[i].source);
     assert_careful(&the_fake);
 }
 
@@ -918,7 +1067,7 @@ struct fake_csi *fake_for(const struct component_deps *o)
     the_fake.parts = the_parts;
     the_fake.trouble = next_trouble;
     the_fake.at = next_at;
-    the_parts->beside_dump = dump_volumes;
+    the_parts->beside_dump = dump_driver;
     the_parts->beside_done = end_with_parts;
     if (fake_on_made)
         fake_on_made(&the_fake);

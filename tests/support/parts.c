@@ -369,7 +369,9 @@ void parts_dump(struct parts *w, struct buf *out)
                                          ATTRIBUTES_CLASSES,
                                          NODES,
                                          ATTACHMENTS,
-                                         "/apis/storage.k8s.io/v1/csistoragecapacities" };
+                                         "/apis/storage.k8s.io/v1/csistoragecapacities",
+                                         SNAPSHOTS,
+                                         SNAPSHOT_CONTENTS };
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         json_ref items;

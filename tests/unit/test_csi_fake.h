@@ -48,6 +48,15 @@ struct fake_volume {
     bool is_abnormal;
 };
 
+struct fake_snapshot {
+    char id[FAKE_TEXT_BYTES]; /* "": free */
+    char source[FAKE_TEXT_BYTES];
+    char group[FAKE_TEXT_BYTES]; /* "": none */
+    struct buf request;          /* of its creation, without secrets */
+    int64_t bytes;
+    unsigned polls; /* CreateSnapshot and ListSnapshots that still find it unready */
+};
+
 /* One call to a driver; for `serve` of a test. */
 struct fake_request {
     const char *method; /* "CreateVolume" */
@@ -76,7 +85,9 @@ struct fake_csi {
     int64_t volume_max;  /* of GetCapacity; 0: none is named */
     int64_t size;        /* of created volumes; 0: as requested */
     bool is_node_expansion_required;
-    const char *topology; /* "key=value" of created volumes; NULL: none */
+    unsigned snapshot_polls; /* of new snapshots: answers before they are ready */
+    bool ignores_sources;    /* CreateVolume answers without the content source */
+    const char *topology;    /* "key=value" of created volumes; NULL: none */
     /* The next calls of a method fail with this code; 0 times: none. */
     struct {
         const char *method;
@@ -99,6 +110,7 @@ struct fake_csi {
     struct buf wrong;               /* what a careful caller never does */
     char last[FAKE_TEXT_BYTES * 4]; /* the last request, in words: see csi_fake.c */
     struct fake_volume volumes[FAKE_VOLUMES_MAX];
+    struct fake_snapshot snapshots[FAKE_VOLUMES_MAX];
     /* Private. */
     TAILQ_ENTRY(fake_csi) link;
     TAILQ_HEAD(, fake_call) calls;
@@ -123,6 +135,11 @@ struct fake_volume *fake_csi_add(struct fake_csi *f, const char *name, int64_t b
 struct fake_volume *fake_csi_volume(struct fake_csi *f, const char *id);
 bool fake_csi_is_published(struct fake_csi *f, const char *id, const char *node);
 unsigned fake_csi_count_volumes(const struct fake_csi *f);
+/* A snapshot that was made by other means. */
+struct fake_snapshot *fake_csi_add_snapshot(struct fake_csi *f, const char *id, const char *source);
+/* NULL: none of that id. */
+struct fake_snapshot *fake_csi_snapshot(struct fake_csi *f, const char *id);
+unsigned fake_csi_count_snapshots(const struct fake_csi *f);
 
 /* The calls since the last time are exactly these: lines of the log. */
 void assert_called(struct fake_csi *f, const char *expected);

@@ -55,10 +55,12 @@ static inline void on_change(void *ctx, struct csi_peer *peer)
 
 static inline int part_make(const struct component_deps *o, void **ret, struct error *e)
 {
-    static const enum kind kinds[] = {
-        KIND_VOLUME,   KIND_CLAIM,      KIND_CLASS,      KIND_NODE,
-        KIND_CSI_NODE, KIND_CSI_DRIVER, KIND_ATTACHMENT, KIND_ATTRIBUTES_CLASS
-    };
+    static const enum kind kinds[] = { KIND_VOLUME,        KIND_CLAIM,
+                                       KIND_CLASS,         KIND_NODE,
+                                       KIND_CSI_NODE,      KIND_CSI_DRIVER,
+                                       KIND_ATTACHMENT,    KIND_ATTRIBUTES_CLASS,
+                                       KIND_SNAPSHOT,      KIND_SNAPSHOT_CONTENT,
+                                       KIND_SNAPSHOT_CLASS };
     struct csi_peer_options p = { .loop = o->loop, .socket = FAKE_SOCKET, .on_change = on_change };
     struct part *x = calloc(1, sizeof *x);
 

@@ -87,6 +87,7 @@ void csi_driver_settings_complete(struct csi_driver_settings *s)
 {
     s->timeout_ns = s->timeout_ns ? s->timeout_ns : 10 * NS_PER_S;
     s->attach_timeout_ns = s->attach_timeout_ns ? s->attach_timeout_ns : 15 * NS_PER_S;
+    s->snapshot_timeout_ns = s->snapshot_timeout_ns ? s->snapshot_timeout_ns : 60 * NS_PER_S;
     s->retry_ns = s->retry_ns ? s->retry_ns : 1 * NS_PER_S;
     s->retry_ns_max = s->retry_ns_max ? s->retry_ns_max : 300 * NS_PER_S;
     s->reconcile_ns = s->reconcile_ns ? s->reconcile_ns : 60 * NS_PER_S;

@@ -7,8 +7,6 @@
 #include "api/attributes_class.h"
 #include "api/config.h"
 
-#define SNAPSHOT_GROUP "snapshot.storage.k8s.io"
-
 static const char *const secret_names[] = {
     [CSI_FOR_PROVISIONER] = "provisioner",
     [CSI_FOR_CONTROLLER_PUBLISH] = "controllerPublish",
@@ -29,17 +27,20 @@ static int missing_capability(const char *what, const char *capability, struct e
 }
 
 /* A source of another kind is filled by its own controller. */
-static int check_source(const struct csi_peer *p, const struct claim_source *s, struct error *err)
+static int check_source(const struct csi_peer *p, const struct claim *c, struct error *err)
 {
-    if (strcmp(s->kind, "VolumeSnapshot") == 0 && strcmp(s->group, SNAPSHOT_GROUP) == 0) {
-        if (!csi_peer_can(p, CSI_ABILITY_CREATE_DELETE_SNAPSHOT))
-            return missing_capability("snapshot restore", "controller CREATE_DELETE_SNAPSHOT", err);
-        return error_set(err, ERR_UNSUPPORTED, "volumes cannot be restored from snapshots by this version");
-    }
-    if (strcmp(s->kind, "PersistentVolumeClaim") == 0 && s->group[0] == '\0') {
-        if (!csi_peer_can(p, CSI_ABILITY_CLONE_VOLUME))
-            return missing_capability("clone operations", "controller CLONE_VOLUME", err);
-        return error_set(err, ERR_UNSUPPORTED, "volumes cannot be cloned by this version");
+    switch (csi_source_kind_of(c)) {
+    case CSI_SOURCE_SNAPSHOT:
+        return csi_peer_can(p, CSI_ABILITY_CREATE_DELETE_SNAPSHOT)
+                   ? 0
+                   : missing_capability("snapshot restore", "controller CREATE_DELETE_SNAPSHOT", err);
+    case CSI_SOURCE_CLAIM:
+        return csi_peer_can(p, CSI_ABILITY_CLONE_VOLUME)
+                   ? 0
+                   : missing_capability("clone operations", "controller CLONE_VOLUME", err);
+    case CSI_SOURCE_NONE:
+    case CSI_SOURCE_KIND_COUNT:
+        break;
     }
     return error_set(err, PROVISIONER_IGNORED, "Assuming an external populator will provision the volume");
 }
@@ -56,7 +57,7 @@ static int check_claim(const struct csi_peer *p, const struct claim *c, struct e
         return missing_capability("VolumeAttributesClass", "controller MODIFY_VOLUME", err);
     if (c->selector)
         return error_set(err, ERR_UNSUPPORTED, "claim Selector is not supported");
-    return c->source ? check_source(p, c->source, err) : 0;
+    return c->source ? check_source(p, c, err) : 0;
 }
 
 /* --- Deciding --- */
@@ -145,6 +146,11 @@ int csi_create_plan(struct arena *a, const struct csi_plan_inputs *in, const str
         r = plan_parameters(a, in, q, &plan, err);
     if (r < 0)
         return r;
+    r = csi_source_find(&in->sources, csi_peer_name(in->peer), q->claim, &plan.source, err);
+    if (r < 0) {
+        *state = PROVISION_NO_CHANGE;
+        return r;
+    }
     r = plan_topology(a, in, q, &plan, state, err);
     if (r < 0)
         return r;
@@ -195,6 +201,13 @@ void csi_create_plan_write(struct buf *out, const struct csi_create_plan *p)
     }
     json_out_end_object(out);
     csi_topology_write(out, "topology", &p->topology);
+    if (p->source.kind != CSI_SOURCE_NONE) {
+        json_out_object(out, "source");
+        json_out_text(out, "kind", csi_source_kind_names[p->source.kind]);
+        json_out_text(out, "name", p->source.name);
+        json_out_text(out, "id", p->source.id);
+        json_out_end_object(out);
+    }
     json_out_end_object(out);
 }
 
@@ -218,6 +231,18 @@ static struct texts read_texts(struct arena *a, const struct json *d, json_ref f
     for (json_ref m = json_first(d, from); m && items; m = json_next(d, m))
         items[count++] = arena_dup(a, json_text(d, m));
     return (struct texts){ items, count };
+}
+
+static struct csi_data_source read_source(struct arena *a, const struct json *d, json_ref from)
+{
+    struct csi_data_source s = { .kind = CSI_SOURCE_NONE,
+                                 .name = arena_dup(a, json_get_text(d, from, "name")),
+                                 .id = arena_dup(a, json_get_text(d, from, "id")) };
+
+    for (unsigned kind = CSI_SOURCE_SNAPSHOT; kind < CSI_SOURCE_KIND_COUNT; kind++)
+        if (str_is(json_get_text(d, from, "kind"), csi_source_kind_names[kind]))
+            s.kind = (enum csi_source_kind)kind;
+    return s;
 }
 
 static bool read_bool(const struct json *d, json_ref root, const char *key)
@@ -251,6 +276,7 @@ int csi_create_plan_read(struct arena *a, struct str text, struct csi_create_pla
     p.mount_flags = read_texts(a, &d, json_get(&d, root, "mountFlags"));
     p.parameters = read_pairs(a, &d, json_get(&d, root, "parameters"));
     p.mutable_parameters = read_pairs(a, &d, json_get(&d, root, "mutableParameters"));
+    p.source = read_source(a, &d, json_get(&d, root, "source"));
     secrets = json_get(&d, root, "secrets");
     for (size_t i = 0; i < CSI_SECRET_USE_COUNT; i++) {
         json_ref one = json_get(&d, secrets, secret_names[i]);
@@ -350,6 +376,29 @@ static void set_topology(struct arena *a, const struct csi_topology *t, Csi__V1_
     m->accessibility_requirements = q;
 }
 
+static void set_source(struct arena *a, const struct csi_data_source *s, Csi__V1__CreateVolumeRequest *m)
+{
+    Csi__V1__VolumeContentSource *from = arena_alloc(a, sizeof *from);
+    Csi__V1__VolumeContentSource__SnapshotSource *snapshot = arena_alloc(a, sizeof *snapshot);
+    Csi__V1__VolumeContentSource__VolumeSource *volume = arena_alloc(a, sizeof *volume);
+
+    if (!from || !snapshot || !volume || s->kind == CSI_SOURCE_NONE)
+        return;
+    csi__v1__volume_content_source__init(from);
+    csi__v1__volume_content_source__snapshot_source__init(snapshot);
+    csi__v1__volume_content_source__volume_source__init(volume);
+    if (s->kind == CSI_SOURCE_SNAPSHOT) {
+        snapshot->snapshot_id = text_of(s->id);
+        from->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+        from->snapshot = snapshot;
+    } else {
+        volume->volume_id = text_of(s->id);
+        from->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+        from->volume = volume;
+    }
+    m->volume_content_source = from;
+}
+
 static void set_capabilities(struct arena *a, const struct csi_create_plan *p,
                              Csi__V1__CreateVolumeRequest *m)
 {
@@ -385,5 +434,6 @@ int csi_create_message(struct arena *a, const struct csi_create_plan *p, const c
     m->n_secrets = secrets.count;
     set_capabilities(a, p, m);
     set_topology(a, &p->topology, m);
+    set_source(a, &p->source, m);
     return arena_check(a, err);
 }

@@ -8,6 +8,7 @@
 
 #include "controllers/csi/csi_function.h"
 #include "controllers/csi/csi_parameters.h"
+#include "controllers/csi/csi_source.h"
 #include "controllers/csi/csi_topology.h"
 #include "controllers/provisioner_type.h"
 #include "plugins/csi/csi_int.h"
@@ -27,6 +28,7 @@ struct csi_create_plan {
     struct kvs mutable_parameters;
     struct secret_ref secrets[CSI_SECRET_USE_COUNT];
     struct csi_topology topology;
+    struct csi_data_source source;
 };
 
 /* What plans are decided from. */
@@ -35,6 +37,7 @@ struct csi_plan_inputs {
     const struct csi_driver_settings *settings;
     const struct informer *nodes, *csi_nodes;
     const struct informer *attributes_classes; /* NULL: the server has none */
+    struct csi_source_caches sources;
     struct rng *rng;
 };
 

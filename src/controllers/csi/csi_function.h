@@ -22,6 +22,7 @@ struct csi_driver_settings {
     const char *endpoint;            /* of its node service, without a registrar; NULL: none */
     uint64_t timeout_ns;             /* of CreateVolume, DeleteVolume, ControllerExpandVolume: 10 s */
     uint64_t attach_timeout_ns;      /* 15 s */
+    uint64_t snapshot_timeout_ns;    /* 1 min */
     uint64_t retry_ns, retry_ns_max; /* 1 s, 5 min */
     uint64_t reconcile_ns;           /* of attachments: 1 min */
     uint64_t capacity_poll_ns;       /* 1 min */
@@ -31,7 +32,7 @@ struct csi_driver_settings {
     const char *name_prefix;         /* "pvc" */
     bool has_strict_topology;
     bool has_no_immediate_topology;
-    bool has_extra_metadata; /* of CreateVolume */
+    bool has_extra_metadata; /* of CreateVolume and CreateSnapshot */
     bool has_extra_modify_metadata;
     bool has_capacity_for_immediate;
     bool has_no_capacity; /* else published for drivers with GET_CAPACITY and CSIDriver storageCapacity */
@@ -80,5 +81,6 @@ extern const struct csi_function_type csi_provisioner_type; /* and publisher of 
 extern const struct csi_function_type csi_attacher_type;
 extern const struct csi_function_type csi_resizer_type; /* and modifier */
 extern const struct csi_function_type csi_health_type;
+extern const struct csi_function_type csi_snapshotter_type;
 
 #endif

@@ -44,9 +44,20 @@ static const struct secret_keys use_keys[] = {
 };
 static_assert(ARRAY_LEN(use_keys) == CSI_SECRET_USE_COUNT, "keys for every use");
 
-static const char *get_parameter(const struct storage_class *k, const char *key)
+/* Of a VolumeSnapshotClass. The snapshotter's own secret is an annotation of each content. */
+static const struct secret_keys list_keys = { "SnapshotterList", PREFIX "snapshotter-list-secret-name",
+                                              PREFIX "snapshotter-list-secret-namespace", NULL, NULL };
+static const struct secret_keys snapshot_keys[] = {
+    { "Snapshotter", PREFIX "snapshotter-secret-name", PREFIX "snapshotter-secret-namespace", NULL, NULL },
+    { "GroupSnapshotter", PREFIX "group-snapshotter-secret-name", PREFIX "group-snapshotter-secret-namespace",
+      NULL, NULL },
+    { "GroupSnapshotterGet", PREFIX "group-snapshotter-get-secret-name",
+      PREFIX "group-snapshotter-get-secret-namespace", NULL, NULL },
+};
+
+static const char *get_parameter(const struct kvs *parameters, const char *key)
 {
-    return key ? kv_get(k->parameters.items, k->parameters.count, key) : NULL;
+    return key ? kv_get(parameters->items, parameters->count, key) : NULL;
 }
 
 static bool is_secret_key(const struct secret_keys *keys, const char *key)
@@ -65,11 +76,23 @@ static bool is_known_key(const char *key)
     return false;
 }
 
+/* The same for a VolumeSnapshotClass. */
+static bool is_known_snapshot_key(const char *key)
+{
+    if (is_secret_key(&list_keys, key))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(snapshot_keys); i++)
+        if (is_secret_key(&snapshot_keys[i], key))
+            return true;
+    return false;
+}
+
 /* --- Templates --- */
 
 struct template_values {
     const struct claim *claim; /* NULL: only the volume is known */
-    const char *volume_name;
+    const char *volume_name;   /* NULL: a content's name is known instead */
+    const char *content_name;
     bool
         is_namespace; /* names and annotations of claims are under their users' control: not for namespaces */
 };
@@ -82,6 +105,8 @@ static const char *template_value(const struct template_values *v, struct str to
 
     if (str_is(token, "pv.name"))
         return v->volume_name;
+    if (str_is(token, "volumesnapshotcontent.name"))
+        return v->content_name;
     if (!claim)
         return NULL;
     if (str_is(token, "pvc.namespace"))
@@ -154,11 +179,11 @@ struct secret_templates {
     const char *name, *ns; /* NULL: none */
 };
 
-static int find_templates(const struct storage_class *k, const struct secret_keys *keys,
+static int find_templates(const struct kvs *from, const struct secret_keys *keys,
                           struct secret_templates *ret, struct error *err)
 {
-    const char *name = get_parameter(k, keys->name), *ns = get_parameter(k, keys->ns);
-    const char *old_name = get_parameter(k, keys->old_name), *old_ns = get_parameter(k, keys->old_ns);
+    const char *name = get_parameter(from, keys->name), *ns = get_parameter(from, keys->ns);
+    const char *old_name = get_parameter(from, keys->old_name), *old_ns = get_parameter(from, keys->old_ns);
     int names = (name != NULL) + (old_name != NULL), namespaces = (ns != NULL) + (old_ns != NULL);
 
     if (names != namespaces)
@@ -173,33 +198,54 @@ static int find_templates(const struct storage_class *k, const struct secret_key
     return 0;
 }
 
+/* Both templates filled in; name "" for none. */
+static int resolve_templates(struct arena *a, const struct secret_templates *t, struct template_values *v,
+                             struct secret_ref *ret, struct error *err)
+{
+    struct secret_ref found = { "", "" };
+    int r;
+
+    if (!t->name || (t->name[0] == '\0' && t->ns[0] == '\0')) {
+        *ret = found;
+        return 0;
+    }
+    v->is_namespace = true;
+    r = resolve_name(a, t->ns, v, NAME_DNS_LABEL, "namespace name", &found.ns, err);
+    v->is_namespace = false;
+    if (r == 0)
+        r = resolve_name(a, t->name, v, NAME_DNS_SUBDOMAIN, "secret name", &found.name, err);
+    if (r == 0)
+        *ret = found;
+    return r;
+}
+
 int csi_secret_reference(struct arena *a, const struct storage_class *class, enum csi_secret_use use,
                          const struct claim *claim, const char *volume_name, struct secret_ref *ret,
                          struct error *err)
 {
-    struct template_values v = { .claim = claim, .volume_name = volume_name, .is_namespace = true };
+    struct template_values v = { .claim = claim, .volume_name = volume_name };
     struct secret_templates t = { NULL, NULL };
-    struct secret_ref found = { "", "" };
-    int r = find_templates(class, &use_keys[use], &t, err);
+    int r = find_templates(&class->parameters, &use_keys[use], &t, err);
 
     if (r < 0)
         return error_wrap(err, "failed to get name and namespace template from params");
     if (!t.name || (t.name[0] == '\0' && t.ns[0] == '\0')) {
-        r = find_templates(class, &default_keys, &t, err);
+        r = find_templates(&class->parameters, &default_keys, &t, err);
         if (r < 0)
             return error_wrap(err, "failed to get default name and namespace template from params");
     }
-    if (!t.name || (t.name[0] == '\0' && t.ns[0] == '\0')) {
-        *ret = found;
-        return 0;
-    }
-    r = resolve_name(a, t.ns, &v, NAME_DNS_LABEL, "namespace name", &found.ns, err);
-    v.is_namespace = false;
-    if (r == 0)
-        r = resolve_name(a, t.name, &v, NAME_DNS_SUBDOMAIN, "secret name", &found.name, err);
-    if (r == 0)
-        *ret = found;
-    return r;
+    return resolve_templates(a, &t, &v, ret, err);
+}
+
+int csi_snapshot_list_secret(struct arena *a, const struct kvs *parameters, const char *content_name,
+                             struct secret_ref *ret, struct error *err)
+{
+    struct template_values v = { .content_name = content_name };
+    struct secret_templates t = { NULL, NULL };
+    int r = find_templates(parameters, &list_keys, &t, err);
+
+    return r < 0 ? error_wrap(err, "failed to get name and namespace template from params")
+                 : resolve_templates(a, &t, &v, ret, err);
 }
 
 /* --- File system, and the rest --- */
@@ -225,30 +271,59 @@ int csi_fs_type(const struct storage_class *class, const char **ret, struct erro
     return 0;
 }
 
-int csi_driver_parameters(struct arena *a, const struct storage_class *class,
-                          const struct csi_extra_metadata *extra, struct kvs *ret, struct error *err)
+/* The parameters without the keys that are known here, with room for three more. */
+static int strip_parameters(struct arena *a, const struct kvs *parameters, bool (*is_known)(const char *key),
+                            struct kv **ret, uint32_t *ret_count, struct error *err)
 {
-    struct kv *items = arena_array(a, (size_t) class->parameters.count + 3, sizeof *items);
+    struct kv *items = arena_array(a, (size_t)parameters->count + 3, sizeof *items);
     uint32_t count = 0;
 
     if (!items)
-        return arena_check(a, err);
-    for (uint32_t i = 0; i < class->parameters.count; i++) {
-        const char *key = class->parameters.items[i].key;
+        return error_no_memory(err);
+    for (uint32_t i = 0; i < parameters->count; i++) {
+        const char *key = parameters->items[i].key;
 
         if (strncmp(key, PREFIX, strlen(PREFIX)) != 0)
-            items[count++] = class->parameters.items[i];
-        else if (!is_known_key(key))
-            return error_set(
-                err, ERR_INVALID,
-                "failed to strip CSI Parameters of prefixed keys: found unknown parameter key \"%s\" "
-                "with reserved namespace %s",
-                key, PREFIX);
+            items[count++] = parameters->items[i];
+        else if (!is_known(key))
+            return error_set(err, ERR_INVALID,
+                             "found unknown parameter key \"%s\" with reserved namespace %s", key, PREFIX);
     }
+    *ret = items;
+    *ret_count = count;
+    return 0;
+}
+
+int csi_driver_parameters(struct arena *a, const struct storage_class *class,
+                          const struct csi_extra_metadata *extra, struct kvs *ret, struct error *err)
+{
+    struct kv *items = NULL;
+    uint32_t count = 0;
+
+    if (strip_parameters(a, &class->parameters, is_known_key, &items, &count, err) < 0)
+        return error_wrap(err, "failed to strip CSI Parameters of prefixed keys");
     if (extra) {
         items[count++] = (struct kv){ PREFIX "pvc/name", extra->claim->obj.name };
         items[count++] = (struct kv){ PREFIX "pvc/namespace", extra->claim->obj.ns };
         items[count++] = (struct kv){ PREFIX "pv/name", extra->volume_name };
+    }
+    kv_sort(items, count);
+    *ret = (struct kvs){ items, count };
+    return 0;
+}
+
+int csi_snapshot_parameters(struct arena *a, const struct kvs *parameters,
+                            const struct snapshot_content *extra, struct kvs *ret, struct error *err)
+{
+    struct kv *items = NULL;
+    uint32_t count = 0;
+
+    if (strip_parameters(a, parameters, is_known_snapshot_key, &items, &count, err) < 0)
+        return error_wrap(err, "failed to remove CSI Parameters of prefixed keys");
+    if (extra) {
+        items[count++] = (struct kv){ PREFIX "volumesnapshot/name", extra->snapshot_name };
+        items[count++] = (struct kv){ PREFIX "volumesnapshot/namespace", extra->snapshot_ns };
+        items[count++] = (struct kv){ PREFIX "volumesnapshotcontent/name", extra->obj.name };
     }
     kv_sort(items, count);
     *ret = (struct kvs){ items, count };

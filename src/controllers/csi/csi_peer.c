@@ -83,6 +83,9 @@ static const struct {
     [CSI_CONTROLLER_GET_VOLUME] = { CONTROLLER("ControllerGetVolume"),
                                     ANSWER(controller_get_volume_response) },
     [CSI_CONTROLLER_MODIFY] = { CONTROLLER("ControllerModifyVolume"), ANSWER(nothing) },
+    [CSI_CREATE_SNAPSHOT] = { CONTROLLER("CreateSnapshot"), ANSWER(create_snapshot_response) },
+    [CSI_DELETE_SNAPSHOT] = { CONTROLLER("DeleteSnapshot"), ANSWER(nothing) },
+    [CSI_LIST_SNAPSHOTS] = { CONTROLLER("ListSnapshots"), ANSWER(list_snapshots_response) },
 };
 static_assert(ARRAY_LEN(peer_methods) == CSI_CONTROLLER_METHOD_COUNT, "describe every method");
 

@@ -1,5 +1,5 @@
-/* Makes a volume for a claim: reads the provisioner's secret, calls CreateVolume, checks the answer, and
- * describes the volume for its PersistentVolume.
+/* Makes a volume for a claim: keeps the source of its data, reads the provisioner's secret, calls
+ * CreateVolume, checks the answer, and describes the volume for its PersistentVolume.
  *
  * A volume that is smaller than requested, or that was not filled from the claim's source, is deleted again;
  * if that fails its end is not known, and the loop repeats the whole call. */
@@ -25,10 +25,12 @@ struct csi_create {
     struct arena arena; /* of the plan and its texts */
     struct csi_create_plan plan;
     const char *class_name; /* NULL: no memory, or no class */
+    bool is_repeated;       /* an earlier try may have made the volume */
     char name[320];
+    char ns[64];                      /* of the claim */
     char volume_id[CSI_HANDLE_BYTES]; /* of a volume that must be deleted again */
     struct deferred begin;            /* the start must not report an end */
-    struct api_write read;            /* of the secret */
+    struct api_write read;            /* of the secret, or the write of the source's finalizer */
     struct csi_controller_call rpc;
     unsigned deletes;
     struct error failure; /* why it is deleted */
@@ -226,6 +228,8 @@ static const char *check_answer(struct csi_create *w, const Csi__V1__Volume *v)
         return arena_printf(&w->arena,
                             "created volume capacity %" PRId64 " less than requested capacity %" PRId64,
                             v->capacity_bytes, w->plan.bytes);
+    if (w->plan.source.kind != CSI_SOURCE_NONE && !v->content_source)
+        return "volume content source missing";
     return NULL;
 }
 
@@ -337,6 +341,53 @@ static void on_secret(void *ctx, enum api_outcome outcome, const struct client_a
     create_fail(w, PROVISION_NO_CHANGE, &err);
 }
 
+static void read_secret(struct csi_create *w)
+{
+    const struct secret_ref *ref = &w->plan.secrets[CSI_FOR_PROVISIONER];
+
+    if (ref->name[0])
+        api_read(&w->read, &w->provisioner->api, KIND_SECRET, ref->ns, ref->name, on_secret, w);
+    else
+        create_call(w, NULL);
+}
+
+/* --- The source --- */
+
+/* Without the right to write snapshots, as the stock programs often have it, they are not kept. */
+static void on_source_kept(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct csi_create *w = ctx;
+
+    if (api_write_succeeded(outcome) || (w->plan.source.kind == CSI_SOURCE_SNAPSHOT && a->r == -ERR_DENIED))
+        read_secret(w);
+    else
+        create_fail(w, PROVISION_NO_CHANGE, &a->error);
+}
+
+/* Before the first call. A call that is repeated has kept it, or does not need it any more. */
+static void keep_source(struct csi_create *w)
+{
+    const struct csi_source_caches *caches = &w->provisioner->inputs.sources;
+    bool is_claim = w->plan.source.kind == CSI_SOURCE_CLAIM;
+    const struct api_write_options options = { .api = w->provisioner->api,
+                                               .request = { .verb = CLIENT_PATCH },
+                                               .object = csi_source_object(caches, w->ns, &w->plan.source),
+                                               .decide = csi_source_decide_kept,
+                                               .patience = API_FEW_FAST,
+                                               .step = API_STEP_FINALIZER,
+                                               .informer = is_claim ? caches->claims : caches->snapshots,
+                                               .done = on_source_kept,
+                                               .ctx = w };
+    struct error err;
+
+    if (options.object) {
+        api_write_start(&w->read, &options);
+        return;
+    }
+    (void)informer_not_found(options.informer, w->plan.source.name, &err);
+    create_fail(w, PROVISION_NO_CHANGE, &err);
+}
+
 /* --- The type --- */
 
 int csi_provision_prepare(void *ctx, const struct provisioner_request *q, struct buf *memo,
@@ -357,7 +408,6 @@ int csi_provision_prepare(void *ctx, const struct provisioner_request *q, struct
 static void create_begin(void *ctx)
 {
     struct csi_create *w = ctx;
-    const struct secret_ref *ref = &w->plan.secrets[CSI_FOR_PROVISIONER];
     struct error err;
     int r = buf_check(&w->memo, "recorded request", &err);
 
@@ -365,10 +415,10 @@ static void create_begin(void *ctx)
         r = csi_create_plan_read(&w->arena, buf_str(&w->memo), &w->plan, &err);
     if (r < 0) /* the record is an object that others can write */
         create_fail(w, PROVISION_NO_CHANGE, &err);
-    else if (ref->name[0])
-        api_read(&w->read, &w->provisioner->api, KIND_SECRET, ref->ns, ref->name, on_secret, w);
+    else if (w->plan.source.kind != CSI_SOURCE_NONE && !w->is_repeated)
+        keep_source(w);
     else
-        create_call(w, NULL);
+        read_secret(w);
 }
 
 void csi_provision_start(void *ctx, const struct provisioner_request *q, struct provision_call *c)
@@ -386,6 +436,8 @@ void csi_provision_start(void *ctx, const struct provisioner_request *q, struct 
     w->class_name = q->class ? arena_dup(&w->arena, str_of(q->class->obj.name)) : NULL;
     (void)snprintf(w->name, sizeof w->name, "%s", q->volume_name);
     csi_controller_call_about(&w->rpc, &q->claim->obj);
+    w->is_repeated = q->is_repeated;
+    (void)snprintf(w->ns, sizeof w->ns, "%s", q->claim->obj.ns);
     deferred_init(&w->begin, w->provisioner->o.part.loop, create_begin, w);
     loop_defer(&w->begin);
 }

@@ -25,7 +25,8 @@ struct csi_provisioner {
     struct provisioner *loop;
     struct csi_capacity_publisher *capacity; /* NULL: the driver's capacity is not published */
     struct csi_self_select *self_select;     /* NULL: the driver is not deployed per node */
-    char identity[512];                      /* csiProvisionerIdentity of volumes */
+    struct csi_source_guard *source_guard;
+    char identity[512]; /* csiProvisionerIdentity of volumes */
     struct buf record_name;
 };
 

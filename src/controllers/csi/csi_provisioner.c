@@ -58,6 +58,7 @@ static void provisioner_end(void *function)
         p->loop = p->o.loop->free(p->loop);
     p->capacity = csi_capacity_free(p->capacity);
     p->self_select = csi_self_select_free(p->self_select);
+    p->source_guard = csi_source_guard_free(p->source_guard);
     recorder_free(p->recorder);
     buf_done(&p->record_name);
     free(p);
@@ -75,7 +76,8 @@ static int open_caches(struct csi_provisioner *p, struct error *err)
     p->inputs.csi_nodes = p->inputs.nodes ? informers_get(all, KIND_CSI_NODE, err) : NULL;
     p->inputs.attributes_classes =
         p->inputs.csi_nodes ? informers_get(all, KIND_ATTRIBUTES_CLASS, err) : NULL;
-    return p->inputs.attributes_classes ? 0 : -(int)err->code;
+    return p->inputs.attributes_classes ? csi_source_open_caches(all, &p->inputs.sources, err)
+                                        : -(int)err->code;
 }
 
 static int open_loop(struct csi_provisioner *p, struct error *err)
@@ -124,6 +126,7 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
         r = open_caches(p, err);
     if (r == 0)
         r = component_api(&o->part, CSI_PROVISIONER_MANAGER, &p->api, err);
+    p->api.rng = &p->rng;
     if (r == 0)
         r = component_recorder(&o->part, CSI_PROVISIONER_MANAGER, &p->recorder, err);
     if (r == 0)
@@ -132,6 +135,8 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
         r = csi_capacity_new(o, &p->capacity, err);
     if (r == 0 && o->node_name)
         r = csi_self_select_new(o, &p->self_select, err);
+    if (r == 0)
+        r = csi_source_guard_new(o, &p->source_guard, err);
     if (r < 0)
         provisioner_end(p);
     else
@@ -148,6 +153,7 @@ static void provisioner_run(void *function)
         csi_capacity_start(p->capacity);
     if (p->self_select)
         csi_self_select_start(p->self_select);
+    csi_source_guard_start(p->source_guard);
 }
 
 static const char *provisioner_verify(const void *function)
@@ -157,7 +163,9 @@ static const char *provisioner_verify(const void *function)
 
     if (!wrong && p->capacity)
         wrong = csi_capacity_check(p->capacity);
-    return wrong || !p->self_select ? wrong : csi_self_select_check(p->self_select);
+    if (!wrong && p->self_select)
+        wrong = csi_self_select_check(p->self_select);
+    return wrong ? wrong : csi_source_guard_check(p->source_guard);
 }
 
 static bool provisioner_explain(const void *function, const struct object *about, struct csi_work_state *ret)
@@ -187,10 +195,17 @@ static int write_lease_name(const char *driver, struct buf *ret, struct error *e
     return buf_check(ret, "lease name", err);
 }
 
+static int prepare_caches(const struct component_deps *part, struct error *err)
+{
+    int r = csi_capacity_prepare(part, err);
+
+    return r < 0 ? r : csi_source_prepare(part->informers, err);
+}
+
 const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
                                                         .is_per_node = true,
                                                         .lease_name = write_lease_name,
-                                                        .prepare = csi_capacity_prepare,
+                                                        .prepare = prepare_caches,
                                                         .is_wanted = is_wanted,
                                                         .new = provisioner_begin,
                                                         .start = provisioner_run,

@@ -484,7 +484,8 @@ static struct provisioner_request request_of(const struct provisioner_op *op)
                                          .claim = claim_of(op->about),
                                          .class = class_of(op->class),
                                          .node = op->node ? node_of(op->node) : NULL,
-                                         .memo = i ? buf_str(&i->memo) : (struct str){ "", 0 } };
+                                         .memo = i ? buf_str(&i->memo) : (struct str){ "", 0 },
+                                         .is_repeated = i && i->is_uncertain };
 }
 
 static void start_provision(struct provisioner_op *op)
