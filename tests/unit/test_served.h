@@ -34,6 +34,8 @@
 #define ATTACHMENTS "/apis/storage.k8s.io/v1/volumeattachments"
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 #define SNAPSHOTS "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots"
+#define SNAPSHOT_CONTENTS "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+#define SNAPSHOT_CLASSES "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"
 
 #define POD_SPEC "'spec':{'containers':[{'name':'c','image':'i:1'}]}"
 #define POD_ON(node) "'spec':{'nodeName':'" node "','containers':[{'name':'c','image':'i:1'}]}"
