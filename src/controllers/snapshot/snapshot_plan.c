@@ -1,6 +1,7 @@
 /* The order of steps for a snapshot:
  *
- *   live      class → finalizer → [claim's finalizer → content] or [bind the given content] → status → finalizer
+ *   live      class → finalizer → claim's finalizer → content → status → finalizer
+ *             or, for an existing content: class → finalizer → bind the content → status → finalizer
  *   deleted   wait for restores → mark content → delete content (policy Delete) → remove finalizers
  *
  * A snapshot that was bound is never bound to another content, and a content is only deleted for a snapshot
