@@ -16,6 +16,7 @@
 #include "controllers/protect/protect.h"
 #include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
+#include "controllers/snapshot/snapshots.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
 #include "io/env.h"
@@ -84,6 +85,12 @@ COMPONENT_PLAIN(stranded, stranded_new, stranded_start, stranded_free)
 
 COMPONENT_CHECKS(expand, expand_check(c))
 COMPONENT_WITH(expand, expand_new, expand_start, expand_free, .pool = env->pool, .plugins = plugins_builtin)
+
+COMPONENT_CHECKS(snapshots, snapshots_check(c))
+COMPONENT_WITH(snapshots, snapshots_new, snapshots_start, snapshots_free, .identity = env->identity,
+               .lease_ns = env->lease_ns, .lease_duration_ns = env->settings->lease_duration_ns,
+               .renew_deadline_ns = env->settings->renew_deadline_ns,
+               .retry_period_ns = env->settings->retry_period_ns)
 
 COMPONENT_EXPLAINS(binder)
 COMPONENT_CHECKS(binder, binder_check(c, is_thorough))
@@ -311,6 +318,9 @@ static bool has_local(const struct daemon_settings *s)
 #define NODES COMPONENT_KIND(KIND_NODE)
 #define CSI \
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
+#define SNAPSHOT_KINDS                                                       \
+    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
+     COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
 
 #define SNAPSHOTS                                                            \
     (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
@@ -335,6 +345,9 @@ const struct component daemon_components[] = {
       .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS), .check = check_protect },
     { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS, NEEDS_WORKERS(10, QUEUE_MAX), .check = check_expand },
     { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS, .check = check_ephemeral },
+    /* It also has the lease of the stock snapshot-controller while it works. */
+    { CONTROLLER(snapshots), .kinds = VOLUMES | CLAIMS, .kinds_optional = SNAPSHOT_KINDS,
+      .check = check_snapshots },
     { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES, .check = check_stranded },
     { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs,
       .check = check_nfs },

@@ -53,6 +53,7 @@ const char *const api_step_names[] = {
     [API_STEP_PROVISIONER] = "provisioner",
     [API_STEP_RESIZE] = "resize",
     [API_STEP_SELECTED_NODE] = "selected-node",
+    [API_STEP_SNAPSHOT] = "snapshot",
     [API_STEP_TAINT] = "taint",
     [API_STEP_UNBIND] = "unbind",
     [API_STEP_VOLUME_STATUS] = "volume-status",

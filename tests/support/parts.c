@@ -1,6 +1,8 @@
 /* The bodies of what tests/unit/test_parts.h declares. */
 #include "tests/unit/test_parts.h"
 
+#include <ctype.h>
+
 struct parts *the_parts; /* an attempt does not know its carrier */
 
 /* --- The wire --- */
@@ -351,6 +353,7 @@ static void drop_chance(struct json *d, json_ref v)
                                         "lastTransitionTime",
                                         "lastPhaseTransitionTime",
                                         "lastHeartbeatTime",
+                                        "time",
                                         "volumes.berth.io/attach-fence" };
 
     if (json_type(d, v) == JSON_OBJECT)
@@ -359,6 +362,21 @@ static void drop_chance(struct json *d, json_ref v)
     if (json_type(d, v) == JSON_OBJECT || json_type(d, v) == JSON_ARRAY)
         for (json_ref m = json_first(d, v); m; m = json_next(d, m))
             drop_chance(d, m);
+}
+
+/* Names of objects that are made from uids differ from run to run, too. */
+static void mask_uids(char *text)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+
+    for (; *text; text++) {
+        size_t n = 0;
+
+        while (form[n] && (form[n] == '-' ? text[n] == '-' : isxdigit((unsigned char)text[n])))
+            n++;
+        if (!form[n])
+            memcpy(text, form, n);
+    }
 }
 
 void parts_dump(struct parts *w, struct buf *out)
@@ -382,6 +400,7 @@ void parts_dump(struct parts *w, struct buf *out)
         json_write_pretty(&w->served.doc, items, out);
         buf_add_char(out, '\n');
     }
+    mask_uids(out->data);
 }
 
 unsigned parts_run(const struct part_type *type, void (*scenario)(struct parts *w), enum trouble trouble,
