@@ -104,6 +104,7 @@ static const struct rule csi_node_rules[] = {
     { WRITE, EVENTS, NAMES("events") },
     { READ, STORAGE,
       NAMES("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses") },
+    { READ, SNAPSHOT, NAMES("*") },
     { OWN, STORAGE, NAMES("csistoragecapacities") },
     { BIT(GET) | WRITE, "", NAMES("configmaps"), .ns = "kube-system", .scope = SCOPE_OWN_RECORD },
     { 0 },

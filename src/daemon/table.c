@@ -322,10 +322,6 @@ static bool has_local(const struct daemon_settings *s)
     (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
      COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
 
-#define SNAPSHOTS                                                            \
-    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
-     COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
-
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
 #define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
 #define CONTROLLER(x) .name = #x, .part = DAEMON_CONTROLLERS, .lease = "berth-controllers", LIFE(x)
@@ -355,7 +351,7 @@ const struct component daemon_components[] = {
       .part = DAEMON_CSI,
       LIFE(csi),
       .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOTS,
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,
@@ -367,7 +363,7 @@ const struct component daemon_components[] = {
       .start = start_csi,
       .stop = stop_csi,
       .kinds = VOLUMES | CLAIMS | CLASSES | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS),
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
       .is_wanted = has_csi,
       .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
