@@ -27,8 +27,18 @@ static const struct csi_function_type *const types[] = { &csi_provisioner_type, 
 static int make(const struct component_deps *o, void **ret, struct error *e)
 {
     static const enum kind kinds[] = {
-        KIND_VOLUME,   KIND_CLAIM,      KIND_CLASS,      KIND_NODE,
-        KIND_CSI_NODE, KIND_CSI_DRIVER, KIND_ATTACHMENT, KIND_ATTRIBUTES_CLASS
+        KIND_VOLUME,
+        KIND_CLAIM,
+        KIND_CLASS,
+        KIND_NODE,
+        KIND_CSI_NODE,
+        KIND_CSI_DRIVER,
+        KIND_ATTACHMENT,
+        KIND_ATTRIBUTES_CLASS,
+        KIND_CSI_CAPACITY,
+        KIND_SNAPSHOT,
+        KIND_SNAPSHOT_CONTENT,
+        KIND_SNAPSHOT_CLASS,
     };
     struct csi_controllers_options c = { .part = *o,
                                          .drivers = &b.off,
