@@ -330,6 +330,44 @@ TEST(given_snapshot_that_is_missing_is_reported)
     end(&w);
 }
 
+/* A driver that ignores what it is asked for. */
+static bool list_everything(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__ListSnapshotsResponse out;
+    Csi__V1__ListSnapshotsResponse__Entry entries[2], *list[2];
+    Csi__V1__Snapshot snapshots[2];
+
+    (void)f;
+    if (strcmp(q->method, "ListSnapshots") != 0)
+        return false;
+    csi__v1__list_snapshots_response__init(&out);
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+        csi__v1__list_snapshots_response__entry__init(&entries[i]);
+        csi__v1__snapshot__init(&snapshots[i]);
+        snapshots[i].snapshot_id = (char *)(uintptr_t)(i == 0 ? "other" : "h");
+        snapshots[i].size_bytes = (int64_t)i + 1;
+        snapshots[i].ready_to_use = true;
+        entries[i].snapshot = &snapshots[i];
+        list[i] = &entries[i];
+    }
+    out.entries = list;
+    out.n_entries = ARRAY_LEN(list);
+    assert_int_equal(rpc_message_pack(&out.base, &q->answer, &err), 0);
+    return true;
+}
+
+TEST(given_snapshot_is_found_among_others)
+{
+    struct parts w;
+
+    begin(&w, NULL);
+    fake_of_parts()->serve = list_everything;
+    put_given(&w, "Retain", "", "h");
+    parts_rest(&w);
+    ASSERT_THERE(&w, "2", C1, "status/restoreSize");
+    end(&w);
+}
+
 static void list_nothing(struct fake_csi *f)
 {
     f->controller &= ~FAKE_BIT(6);

@@ -465,6 +465,18 @@ static int start_create(struct csi_snapshot_work *w, struct arena *a, struct csi
 
 /* --- Find --- */
 
+/* The snapshot that was asked for. A driver may know it by another form of its id, or list others, too. */
+static const Csi__V1__Snapshot *find_listed(const Csi__V1__ListSnapshotsResponse *m, const char *handle)
+{
+    for (size_t i = 0; i < m->n_entries; i++) {
+        const Csi__V1__Snapshot *found = m->entries[i]->snapshot;
+
+        if (found && (m->n_entries == 1 || strcmp(found->snapshot_id, handle) == 0))
+            return found;
+    }
+    return NULL;
+}
+
 static void on_listed(struct csi_controller_call *call, const struct csi_answer *a)
 {
     struct csi_snapshot_work *w = CONTAINER_OF(call, struct csi_snapshot_work, call);
@@ -483,12 +495,12 @@ static void on_listed(struct csi_controller_call *call, const struct csi_answer 
         work_fail(w, &err);
         return;
     }
-    if (m->n_entries == 0 || !m->entries[0]->snapshot) {
+    w->found = find_listed(m, handle);
+    if (!w->found) {
         (void)error_set(&err, ERR_NOT_FOUND, "can not find snapshot for snapshotID %s", handle);
         work_fail(w, &err);
         return;
     }
-    w->found = m->entries[0]->snapshot;
     patch_content(w, "status", decide_status, on_status_written);
     w->found = NULL;
 }
