@@ -78,6 +78,7 @@ soak: program
 	@BERTH_ROUNDS=120 BERTH_LOAD_SECONDS=120 tests/integration/test_durability
 	@BERTH_WATCHERS=1000 BERTH_WRITES=30000 BERTH_RATE=1000 tests/integration/test_many_watchers
 	@BERTH_CRASHES=100 tests/integration/test_node_crash
+	@BERTH_KILLS=100 tests/integration/test_csi_walks
 	@scripts/build $(RELEASE) tests/unit/test_path_races
 	@BERTH_RACE_ROUNDS=10000 $(RELEASE)/tests/unit/test_path_races
 	@VM_CUTS=30 $(MAKE) vm

@@ -5,8 +5,6 @@
 #include "api/meta.h"
 #include "api/validate.h"
 
-#define SNAPSHOT_GROUP "snapshot.storage.k8s.io"
-
 static const char *const deletion_policies[] = { "Delete", "Retain", NULL };
 
 static const struct field snapshot_error_fields[] = {
@@ -121,7 +119,10 @@ static void snapshot_decode(struct decoder *dec, json_ref object, struct object 
     s->has_ready = json_get(dec->d, status, "readyToUse") != 0;
     s->is_ready = decode_bool(dec, status, "readyToUse", false);
     s->has_restore_size = decode_quantity(dec, status, "restoreSize", &s->restore_size);
+    s->has_error = json_get(dec->d, status, "error") != 0;
     s->error_message = decode_text(dec, json_get(dec->d, status, "error"), "message");
+    (void)decode_time(dec, json_get(dec->d, status, "error"), "time", &s->error_time);
+    s->group_name = decode_text(dec, status, "volumeGroupSnapshotName");
 }
 
 const struct kind_info snapshot_kind = {
@@ -248,7 +249,9 @@ static void content_decode(struct decoder *dec, json_ref object, struct object *
     c->taken_ns = decode_int(dec, status, "creationTime", 0);
     c->has_restore_bytes = json_get(dec->d, status, "restoreSize") != 0;
     c->restore_bytes = decode_int(dec, status, "restoreSize", 0);
+    c->has_error = json_get(dec->d, status, "error") != 0;
     c->error_message = decode_text(dec, json_get(dec->d, status, "error"), "message");
+    (void)decode_time(dec, json_get(dec->d, status, "error"), "time", &c->error_time);
 }
 
 const struct kind_info snapshot_content_kind = {

@@ -29,7 +29,8 @@ static bool admit_identity(struct call *c, const struct restricted_write *w)
     access_of_call(c, &a);
     checked.access = &a;
     if (node_restriction(c->user, &checked, &c->server->lookup, &err) == 0 &&
-        csi_restriction(c->user, &checked, &err) == 0)
+        csi_restriction(c->user, &checked, &err) == 0 &&
+        csi_node_restriction(c->user, &checked, &c->server->lookup, &err) == 0)
         return true;
     call_fail_resource(c, &err, c->route.name);
     return false;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/csi_objects.h"
 #include "api/field_selector.h"
 #include "api/quote.h"
 #include "apiserver/node_relations.h"
@@ -185,6 +186,10 @@ static bool scope_covers(const struct rule *r, const struct node_access *access)
         return scope_covers_lease(access);
     case SCOPE_OWN_PODS:
         return scope_covers_pods(access);
+    case SCOPE_OWN_RECORD:
+        return str_is(access->access->verb, "create") ||
+               csi_record_is_of_node(access->access->name, access->node) ||
+               node_access_refuse(access, "can only access the records of calls of its node");
     case SCOPE_USED:
         return scope_covers_used(access, r->kind);
     }
@@ -244,6 +249,9 @@ struct access_decision authorize_access(const struct access_lookup *f, const str
 {
     struct access_decision v = { .reason = "" };
     struct node_access x = { .lookup = f, .access = a, .node = user_node(u), .text = v.reason };
+
+    if (!x.node.len)
+        x.node = user_csi_node(u);
 
     for (const struct role *role = roles; role->name; role++)
         if (role_applies(role, u) && role_allows(role, &x))

@@ -1,5 +1,5 @@
-/* Restrictions of CSI sidecars (group berth:csi): what they may not set on volumes. Compares fields of the
- * old and the new object. */
+/* Restrictions of CSI sidecars (group berth:csi): what they may not set on volumes and drivers. Compares
+ * fields of the old and the new object. */
 #include "apiserver/node_restriction.h"
 
 #include "apiserver/user.h"
@@ -56,12 +56,28 @@ static int csi_check_update(const struct restricted_write *w, json_ref spec, str
     return 0;
 }
 
+/* They record the state of a driver in an annotation. */
+static int csi_check_driver(const struct restricted_write *w, json_ref spec, struct error *err)
+{
+    json_ref root;
+    int r = json_parse(w->d, w->old->text, &root, err);
+
+    if (r < 0)
+        return r;
+    return json_equal(w->d, json_get(w->d, root, "spec"), spec)
+               ? 0
+               : csi_refuse(w, "cannot change the spec of a CSIDriver", err);
+}
+
 int csi_restriction(const struct user *u, const struct restricted_write *w, struct error *err)
 {
     json_ref spec = json_get(w->d, w->object, "spec");
 
-    if (!user_is_in(u, GROUP_CSI) || user_is_in(u, GROUP_MASTERS) || w->kind->kind != KIND_VOLUME ||
-        !w->object || w->access->sub.len)
+    if (!user_is_in(u, GROUP_CSI) || user_is_in(u, GROUP_MASTERS) || !w->object || w->access->sub.len)
+        return 0;
+    if (w->kind->kind == KIND_CSI_DRIVER && w->old)
+        return csi_check_driver(w, spec, err);
+    if (w->kind->kind != KIND_VOLUME)
         return 0;
     return w->old ? csi_check_update(w, spec, err) : csi_check_create(w, spec, err);
 }

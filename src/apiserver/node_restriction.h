@@ -36,4 +36,10 @@ int node_restriction(const struct user *u, const struct restricted_write *w, con
  * validated for every user (volume.c). */
 int csi_restriction(const struct user *u, const struct restricted_write *w, struct error *err);
 
+/* The same for the CSI controllers of a node (berth:csi-node:NAME, except members of system:masters): volumes
+ * whose affinity names the node, for claims whose selected node it is; of claims only the selected node; the
+ * node's own capacity objects and records of calls. */
+int csi_node_restriction(const struct user *u, const struct restricted_write *w,
+                         const struct access_lookup *f, struct error *err);
+
 #endif

@@ -77,16 +77,36 @@ static const struct rule csi_rules[] = {
     { BIT(GET) | CHANGE, "", NAMES("persistentvolumeclaims/status", "persistentvolumes/status") },
     { READ, "", NAMES("nodes", "pods") },
     { BIT(GET), "", NAMES("secrets") },
+    /* The record of calls whose result is not known (controllers/call_record.h). */
+    { BIT(GET) | BIT(CREATE) | BIT(PATCH), "", NAMES("configmaps"), .ns = "kube-system" },
     { READ | WRITE, "", NAMES("events") },
     { READ | WRITE, EVENTS, NAMES("events") },
     { OWN, COORDINATION, NAMES("leases") },
     { READ, STORAGE, NAMES("csidrivers", "csinodes", "storageclasses", "volumeattributesclasses") },
+    { BIT(PATCH), STORAGE, NAMES("csidrivers") }, /* not the spec: csi_restriction.c */
     { OWN, STORAGE, NAMES("csistoragecapacities") },
     { READ | CHANGE, STORAGE, NAMES("volumeattachments") },
     { BIT(GET) | CHANGE, STORAGE, NAMES("volumeattachments/status") },
     { READ, SNAPSHOT, NAMES("volumesnapshotclasses") },
     { OWN, SNAPSHOT, NAMES("volumesnapshotcontents", "volumesnapshots") },
     { BIT(GET) | CHANGE, SNAPSHOT, NAMES("volumesnapshotcontents/status", "volumesnapshots/status") },
+    { 0 },
+};
+
+/* What the provisioner of a CSI driver on one node needs. Admission decides which volumes, claims, capacity
+ * objects and records it may write (node_restriction.h). It reads no secrets: a node that is taken over would
+ * have those of all classes. */
+static const struct rule csi_node_rules[] = {
+    { OWN, "", NAMES("persistentvolumes") },
+    { READ | CHANGE, "", NAMES("persistentvolumeclaims") },
+    { READ, "", NAMES("nodes") },
+    { WRITE, "", NAMES("events") },
+    { WRITE, EVENTS, NAMES("events") },
+    { READ, STORAGE,
+      NAMES("csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses") },
+    { READ, SNAPSHOT, NAMES("*") },
+    { OWN, STORAGE, NAMES("csistoragecapacities") },
+    { BIT(GET) | WRITE, "", NAMES("configmaps"), .ns = "kube-system", .scope = SCOPE_OWN_RECORD },
     { 0 },
 };
 
@@ -160,6 +180,7 @@ const struct role roles[] = {
     { "controllers", .user = USER_CONTROLLERS, .rules = controllers_rules, PATHS("/status") },
     { "scheduler", .user = USER_SCHEDULER, .rules = scheduler_rules, PATHS("/status") },
     { "csi", .group = GROUP_CSI, .rules = csi_rules, NO_PATHS },
+    { "csi-node", .is_of_csi_nodes = true, .rules = csi_node_rules, NO_PATHS },
     { "node", .is_of_nodes = true, .rules = node_rules, .other_verbs = node_other_verbs, NO_PATHS },
     { "authenticated", .group = GROUP_AUTHENTICATED, .rules = authenticated_rules,
       PATHS(PUBLIC_PATHS, "/api", "/api/*", "/apis", "/apis/*", "/healthz/*", "/livez/*", "/openapi",
@@ -172,6 +193,8 @@ bool role_applies(const struct role *r, const struct user *u)
 {
     if (r->is_of_nodes)
         return user_node(u).len > 0;
+    if (r->is_of_csi_nodes)
+        return user_csi_node(u).len > 0;
     if (r->user)
         return strcmp(r->user, u->name) == 0;
     return user_is_in(u, r->group);

@@ -23,6 +23,7 @@ enum rule_scope {
     SCOPE_OWN_CSI_NODE, /* the CSINode with that name */
     SCOPE_OWN_LEASE,    /* the Lease with that name in NODE_LEASES */
     SCOPE_OWN_PODS,     /* lists and watches of the pods on the node, by spec.nodeName; or one pod on it */
+    SCOPE_OWN_RECORD,   /* the ConfigMaps with records of calls of a CSI node (api/csi_objects.h) */
     SCOPE_USED,         /* one object by name that the node uses (node_relations.h) */
 };
 
@@ -46,9 +47,10 @@ struct other_verbs {
 
 struct role {
     const char *name;
-    const char *user;  /* has the role: this user, */
-    const char *group; /* or the members of this group; */
-    bool is_of_nodes;  /* or nodes. */
+    const char *user;     /* has the role: this user, */
+    const char *group;    /* or the members of this group; */
+    bool is_of_nodes;     /* or nodes; */
+    bool is_of_csi_nodes; /* or the CSI controllers of nodes. */
     const struct rule *rules;
     const struct other_verbs *other_verbs; /* NULL for none */
     unsigned path_verbs;                   /* for paths that are not resources: VERB_BIT()s, or VERBS_ANY */

@@ -27,14 +27,25 @@ bool user_is_anonymous(const struct user *u)
     return strcmp(u->name, USER_ANONYMOUS) == 0;
 }
 
-struct str user_node(const struct user *u)
+/* What follows the prefix in the name of a member of the group; "" for others. */
+static struct str name_in_group(const struct user *u, const char *prefix, const char *group)
 {
     struct str name = str_of(u->name);
-    const size_t prefix = sizeof USER_NODE_PREFIX - 1;
+    const size_t len = strlen(prefix);
 
-    if (!str_has_prefix(name, USER_NODE_PREFIX) || !user_is_in(u, GROUP_NODES))
+    if (!str_has_prefix(name, prefix) || !user_is_in(u, group))
         return STR_LIT("");
-    return (struct str){ name.s + prefix, name.len - prefix };
+    return (struct str){ name.s + len, name.len - len };
+}
+
+struct str user_node(const struct user *u)
+{
+    return name_in_group(u, USER_NODE_PREFIX, GROUP_NODES);
+}
+
+struct str user_csi_node(const struct user *u)
+{
+    return name_in_group(u, USER_CSI_NODE_PREFIX, GROUP_CSI_NODES);
 }
 
 /* The groups and one more, without duplicates. */

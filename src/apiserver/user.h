@@ -13,11 +13,13 @@
 #define USER_CONTROLLERS "system:berth-controllers"
 #define USER_SCHEDULER "system:berth-scheduler"
 #define USER_NODE_PREFIX "system:node:"
+#define USER_CSI_NODE_PREFIX "berth:csi-node:"
 #define USER_SERVICE_ACCOUNT_PREFIX "system:serviceaccount:"
 #define GROUP_MASTERS "system:masters"
 #define GROUP_NODES "system:nodes"
 #define GROUP_READERS "berth:readers"
 #define GROUP_CSI "berth:csi"
+#define GROUP_CSI_NODES "berth:csi-nodes"
 #define GROUP_AUTHENTICATED "system:authenticated"
 #define GROUP_UNAUTHENTICATED "system:unauthenticated"
 #define GROUP_SERVICE_ACCOUNTS "system:serviceaccounts"
@@ -29,6 +31,8 @@ bool user_is_in(const struct user *u, const char *group);
 bool user_is_anonymous(const struct user *u);
 /* The node name of a user that is a node: system:node:NAME in system:nodes. "" for all others. */
 struct str user_node(const struct user *u);
+/* The same for the CSI controllers of a node: berth:csi-node:NAME in berth:csi-nodes. */
+struct str user_csi_node(const struct user *u);
 
 /* A copy in the arena with system:authenticated among its groups; the anonymous user gets
  * system:unauthenticated instead. NULL without memory. groups may be NULL; extra is borrowed. */

@@ -37,22 +37,24 @@ struct check {
     bool is_incomplete; /* some kind could not be listed */
 };
 
-/* The kinds to load, and their namespace if it is a fixed one. */
+/* The kinds to load, and whether in all namespaces whatever -n says. */
 static const struct {
     enum kind kind;
-    const char *ns;
+    bool is_everywhere;
 } loaded_kinds[] = {
-    { KIND_CLASS, NULL }, { KIND_VOLUME, NULL },     { KIND_CLAIM, NULL },
-    { KIND_POD, NULL },   { KIND_ATTACHMENT, NULL }, { KIND_CSI_DRIVER, NULL },
-    { KIND_NODE, NULL },  { KIND_CSI_NODE, NULL },   { KIND_LEASE, NODE_LEASE_NAMESPACE },
+    { KIND_CLASS, false }, { KIND_VOLUME, false },     { KIND_CLAIM, false },
+    { KIND_POD, false },   { KIND_ATTACHMENT, false }, { KIND_CSI_DRIVER, false },
+    { KIND_NODE, false },  { KIND_CSI_NODE, false },   { KIND_LEASE, true },
 };
 
 static int load_objects(struct check *check, struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(loaded_kinds); i++) {
-        const char *ns = loaded_kinds[i].ns ? loaded_kinds[i].ns : check->checkup.ns;
+        const char *ns = loaded_kinds[i].is_everywhere ? NULL : check->checkup.ns;
 
-        if (inventory_load(&check->inventory, &check->session, loaded_kinds[i].kind, ns) < 0) {
+        if (inventory_load(&check->inventory, &check->session, loaded_kinds[i].kind, ns) < 0 &&
+            (loaded_kinds[i].kind != KIND_LEASE ||
+             inventory_load(&check->inventory, &check->session, KIND_LEASE, NODE_LEASE_NAMESPACE) < 0)) {
             (void)reply_complain(&check->session.reply, NULL, NULL); /* the other kinds are still checked */
             check->is_incomplete = true;
         }

@@ -51,7 +51,7 @@ static void add_sizes(struct describe *page)
     }
 }
 
-void describe_generic(struct describe *page)
+void describe_object(struct describe *page)
 {
     _cleanup_(buf_done_p) struct buf version = BUF_INIT(256);
 
@@ -68,6 +68,11 @@ void describe_generic(struct describe *page)
         add_sizes(page);
     else
         add_body(page);
+}
+
+void describe_generic(struct describe *page)
+{
+    describe_object(page);
     describe_events(page);
 }
 
@@ -78,7 +83,7 @@ static const struct {
     void (*describe)(struct describe *page);
 } describers[] = {
     { KIND_VOLUME, describe_volume }, { KIND_CLAIM, describe_claim }, { KIND_CLASS, describe_class },
-    { KIND_POD, describe_pod },       { KIND_NODE, describe_node },
+    { KIND_POD, describe_pod },       { KIND_NODE, describe_node },   { KIND_CSI_DRIVER, describe_driver },
 };
 
 static void describe_text_of(struct description *y, const struct kind_info *k, struct str text)
@@ -193,7 +198,9 @@ const struct cli_verb cli_verb_describe = {
     .summary = "Show objects in detail, with their events",
     .flags = describe_flags,
     .examples = "  berth describe pvc data         # one claim, the pods that use it, its events\n  berth "
-                "describe pv -l tier=gold  # volumes with that label\n",
+                "describe pv -l tier=gold  # volumes with that label\n  berth describe csidriver NAME   # "
+                "with the state "
+                "of its controllers, leases and nodes\n",
     .args = "TYPE",
     .run = describe_run,
 };

@@ -64,7 +64,10 @@ void describe_claim(struct describe *page);
 void describe_class(struct describe *page);
 void describe_pod(struct describe *page);
 void describe_node(struct describe *page);
+void describe_driver(struct describe *page);
 void describe_generic(struct describe *page);
+/* The first part of describe_generic(): everything but the events. */
+void describe_object(struct describe *page);
 
 /* describe_source.c: the storage of a volume. indent: "    " or similar. */
 void describe_source(struct describe *page, json_ref spec, const char *indent);

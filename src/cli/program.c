@@ -333,6 +333,10 @@ static const struct flag node_flags[] = {
     PROGRAM_FLAG_IN(PROGRAM_NODE_GROUP, node.root, "root", "DIR",
                     "directory for pod volumes; required; must not be shared with a kubelet"),
     PROGRAM_NODE_FLAGS,
+    PROGRAM_FLAG_IN(
+        PROGRAM_NODE_GROUP, node.csi_kubeconfig, "csi-kubeconfig", "FILE",
+        "create and delete volumes of CSI drivers that are deployed per node, as the user of this "
+        "kubeconfig: berth:csi-node:NAME"),
     PROGRAM_FLEX_FLAG(PROGRAM_NODE_GROUP),
     PROGRAM_CONFIG_FLAG("root: DIR", ""),
     PROGRAM_SERVER_FLAGS,

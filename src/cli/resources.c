@@ -34,6 +34,7 @@ static const struct kind_info *kind_by_plain_word(struct str word)
     } words[] = {
         { "volume", KIND_VOLUME }, { "volumes", KIND_VOLUME }, { "claim", KIND_CLAIM },
         { "claims", KIND_CLAIM },  { "class", KIND_CLASS },    { "classes", KIND_CLASS },
+        { "va", KIND_ATTACHMENT },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)

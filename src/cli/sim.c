@@ -373,6 +373,7 @@ static const struct cli_term scenarios[] = {
     { "binder", "binders bind claims, and clean up after deleted ones" },
     { "caches", "informers follow the server" },
     { "controllers", "protect, expand, ephemeral, stranded and the provisioners on failing machines" },
+    { "csi", "controllers of a CSI driver: volumes are created, attached, expanded, modified and deleted" },
     { "leader", "leader election among three processes" },
     { "node", "node agents mount, maintain and unmount pod volumes on failing machines" },
     { "scheduler", "schedule pods together with the volumes of their claims" },

@@ -1,4 +1,4 @@
-/* `berth why`: explains the state of a claim, a volume or a pod.
+/* `berth why`: explains the state of a claim, a volume, a pod or an attachment.
  *
  * A Berth server explains from its own caches and knows operations in progress. For any other server, and for
  * users who may not query /why, the same functions run here, with caches filled for this purpose. */
@@ -285,7 +285,8 @@ static int read_arguments(struct why_verb *verb, int args, char **argv)
     if (verb->resources.count != 1 || !first->name)
         return cli_fail_usage("why: specify one object, for example pvc/NAME: see 'berth help why'");
     if (!why_type(first->kind->kind))
-        return cli_fail_usage("why: cannot explain a %s: supported are pvc/NAME, pv/NAME and pod/NAME",
+        return cli_fail_usage("why: cannot explain a %s: supported are pvc/NAME, pv/NAME, pod/NAME, "
+                              "va/NAME and csidriver/NAME",
                               first->kind->name);
     verb->question = (struct why_question){ .kind = first->kind->kind,
                                             .ns = first->kind->is_namespaced ? verb->session.ns : "",
@@ -349,13 +350,13 @@ static const struct flag why_flags[] = {
 const struct cli_verb cli_verb_why = {
     .name = "why",
     .group = CLI_ANSWERS,
-    .usage = "why pvc/NAME | pv/NAME | pod/NAME",
-    .summary = "Explain why a claim, volume or pod is stuck, and what to do",
+    .usage = "why pvc/NAME | pv/NAME | pod/NAME | va/NAME | csidriver/NAME",
+    .summary = "Explain why a claim, volume, pod or attachment is stuck",
     .flags = why_flags,
     .examples = "  berth why pvc/data                # why the claim is Pending, volume by volume\n  berth "
                 "why pvc/data -n shop --all  # with every volume\n  berth why pv/disk-3               # "
                 "which claim uses the volume, or why none can\n  berth why pod/web-0 -o json       # for "
                 "scripts: {\"cause\":\"too-small\",...}\n",
-    .args = "TYPE/NAME pvc pv pod",
+    .args = "TYPE/NAME pvc pv pod va csidriver",
     .run = why_run,
 };

@@ -2,15 +2,22 @@
  *
  * Memory holds every entry as it should be; `is_dirty` marks what the server does not have yet. One write is
  * in flight at a time: it carries all dirty entries, and those that change meanwhile are dirty again. A
- * ConfigMap that was deleted is created again with all entries. Costs: O(dirty) per write, O(entries) to
- * find them: their number is bounded by the calls in flight. */
+ * ConfigMap that was deleted is created again with all entries.
+ *
+ * Every write has the version that it is based on as precondition, and reading writes first (FENCE): a write
+ * of an earlier holder of the lease that arrives late is rejected. Otherwise it could remove the entry of a
+ * call that is repeated. Costs: O(dirty) per write, O(entries) to find them: their number is bounded by the
+ * calls in flight. */
 #include "controllers/call_record.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/config.h"
+#include "api/csi_objects.h"
 #include "api/json_out.h"
 #include "api/uid.h"
 #include "base/die.h"
@@ -19,6 +26,7 @@
 #include "machinery/merge_patch.h"
 
 #define MANAGER "berth-csi"
+#define FENCE "csi.berth.io/fence" /* annotation: who has read it last */
 #define RETRY_MIN_NS (NS_PER_S / 2)
 #define RETRY_MAX_NS (30 * NS_PER_S)
 /* What an entry adds to the ConfigMap besides its key and value. */
@@ -104,7 +112,7 @@ static struct entry *entry_get(const struct call_record *r, const char *uid)
     return map_get(&r->entries, str_of(uid));
 }
 
-/* --- Reading at the start --- */
+/* --- Reading: at the start, and after it was created elsewhere --- */
 
 static void record_flush(void *ctx);
 static void record_load(void *ctx);
@@ -150,7 +158,7 @@ static void on_loaded(void *ctx, enum api_outcome outcome, const struct client_a
 {
     struct call_record *r = ctx;
 
-    if (outcome != API_DONE && a->r != -ERR_NOT_FOUND) {
+    if (outcome != API_DONE && (outcome != API_REFUSED || a->r != -ERR_NOT_FOUND)) {
         log_warn("record of calls not read, retrying", LOG_STR("configmap", r->name), LOG_ERR(&a->error));
         record_retry(r, record_load);
         return;
@@ -165,11 +173,35 @@ static void on_loaded(void *ctx, enum api_outcome outcome, const struct client_a
     r->o.on_loaded(r->o.ctx);
 }
 
+/* A new value each time, so that the version changes. */
+static enum api_decision decide_fence(void *ctx, const struct object *now, struct buf *body,
+                                      struct error *err)
+{
+    const struct call_record *r = ctx;
+    struct merge_patch p;
+    char value[64];
+
+    (void)snprintf(value, sizeof value, "%" PRIx64 "-%" PRId64, r->o.part.seed,
+                   clock_real_ns(r->o.part.clock));
+    merge_patch_begin(&p, body, now);
+    merge_patch_annotation(&p, FENCE, value);
+    return api_decision_of(merge_patch_end(&p, err));
+}
+
 static void record_load(void *ctx)
 {
     struct call_record *r = ctx;
+    struct api_write_options w = { .api = r->api,
+                                   .request = { .verb = CLIENT_PATCH,
+                                                .kind = kind_info(KIND_CONFIG_MAP),
+                                                .ns = r->o.ns,
+                                                .name = r->name },
+                                   .decide = decide_fence,
+                                   .step = API_STEP_PROVISIONER,
+                                   .done = on_loaded,
+                                   .ctx = r };
 
-    api_read(&r->write, &r->api, KIND_CONFIG_MAP, r->o.ns, r->name, on_loaded, r);
+    api_write_start(&r->write, &w);
 }
 
 /* --- Writing --- */
@@ -187,7 +219,7 @@ static enum api_decision decide_patch(void *ctx, const struct object *now, struc
     struct merge_patch p;
     struct entry *e;
 
-    merge_patch_begin_any(&p, body, now);
+    merge_patch_begin(&p, body, now);
     merge_patch_member(&p, "data");
     json_out_object(body, NULL);
     for (size_t at = 0; (e = map_next(&r->entries, &at, NULL));) {
@@ -213,6 +245,11 @@ static void write_whole(struct call_record *r, struct buf *body)
     json_out_object(body, "metadata");
     json_out_text(body, "namespace", r->o.ns);
     json_out_text(body, "name", r->name);
+    if (r->o.node_name) {
+        json_out_object(body, "annotations");
+        json_out_text(body, ANN_RECORD_NODE, r->o.node_name);
+        json_out_end_object(body);
+    }
     json_out_end_object(body);
     json_out_object(body, "data");
     for (size_t at = 0; (e = map_next(&r->entries, &at, NULL));) {
@@ -273,11 +310,12 @@ static void on_written(void *ctx, enum api_outcome outcome, const struct client_
         record_set_current(r, a->object);
         r->failures = 0;
     } else {
-        /* Deleted, created by another process, or changed: the next try starts from what the server has. */
+        /* Deleted, or changed: the next try starts from what the server has. */
         if (a->r == -ERR_NOT_FOUND || a->object)
             record_set_current(r, a->object);
         log_warn("record of calls not written, retrying", LOG_STR("configmap", r->name), LOG_ERR(&a->error));
-        record_retry(r, record_flush);
+        /* Created by another process, or by this one, whose answer was lost: it is read. */
+        record_retry(r, a->r == -ERR_EXISTS ? record_load : record_flush);
     }
     if (is_written)
         loop_defer(&r->flush);
@@ -298,7 +336,6 @@ static void record_flush(void *ctx)
         w.request = (struct client_request){ .verb = CLIENT_PATCH };
         w.object = r->current;
         w.decide = decide_patch;
-        w.is_any_version = true;
     } else {
         write_whole(r, &body);
         w.request = (struct client_request){

@@ -19,7 +19,8 @@ struct call_record;
 struct call_record_options {
     struct component_deps part;
     const char *ns;
-    const char *name; /* of the ConfigMap */
+    const char *name;      /* of the ConfigMap */
+    const char *node_name; /* in its annotation ANN_RECORD_NODE; NULL: none */
     /* The entries have been read: each was reported by on_entry() before. */
     void (*on_loaded)(void *ctx);
     void (*on_entry)(void *ctx, const char *uid, struct str value);

@@ -105,6 +105,8 @@ struct provisioner_loop {
     int (*new)(const struct provisioner_options *o, struct provisioner **ret, struct error *err);
     void (*start)(struct provisioner *p);
     const char *(*check)(const struct provisioner *p);
+    /* When a claim or volume is tried next, loop time; 0: it does not wait. For explanations. */
+    uint64_t (*next_try_ns)(const struct provisioner *p, const struct object *about);
     struct provisioner *(*free)(struct provisioner *p);
 };
 

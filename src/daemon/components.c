@@ -181,6 +181,20 @@ static int open_plugins(const struct components *c, struct running *running, str
     return 0;
 }
 
+/* Of the process: one session per CSI driver. */
+static int open_drivers(struct components *c, struct error *err)
+{
+    int r;
+
+    if (c->o.beside) {
+        c->rpc = c->o.beside->rpc;
+        c->endpoints = c->o.beside->endpoints;
+        return 0;
+    }
+    r = rpc_client_new(c->o.part.loop, &c->rpc, err);
+    return r < 0 ? r : csi_endpoints_new(c->o.part.loop, &c->endpoints, err);
+}
+
 static int open_component(struct components *c, struct running *running, struct error *err)
 {
     const struct component *row = running->row;
@@ -241,9 +255,7 @@ int components_new(const struct components_options *o, struct components **ret, 
     }
     r = find_dirs(c, err);
     if (r == 0)
-        r = rpc_client_new(o->part.loop, &c->rpc, err);
-    if (r == 0)
-        r = csi_endpoints_new(o->part.loop, &c->endpoints, err);
+        r = open_drivers(c, err);
     if (r == 0)
         r = open_caches(c, err);
     for (size_t i = 0; i < c->count && r == 0; i++)
@@ -272,6 +284,8 @@ struct components *components_stop(struct components *c)
         c->running[i].env.plugins = registry_free(c->running[i].env.plugins);
         c->running[i].flex = flex_prober_free(c->running[i].flex);
     }
+    if (c->o.beside)
+        return c;
     c->endpoints = csi_endpoints_free(c->endpoints);
     if (c->rpc)
         rpc_client_close(c->rpc); /* workers may still use it */
@@ -284,7 +298,8 @@ struct components *components_free(struct components *c)
         return NULL;
     for (size_t i = c->count; i-- > 0;)
         c->running[i].env.pool = pool_free(c->running[i].env.pool);
-    c->rpc = rpc_client_free(c->rpc);
+    if (!c->o.beside)
+        c->rpc = rpc_client_free(c->rpc);
     vec_done(&c->parent_dirs);
     free(c);
     return NULL;
@@ -308,6 +323,7 @@ struct why_world components_world(const struct components *c)
     w.clock = c->o.part.clock;
     w.each_event = c->o.each_event;
     w.ctx = c->o.events_ctx;
+    w.store = c->o.store;
     w.flex_dir = flex_dir(c);
     for (size_t k = 0; k < KIND_COUNT; k++)
         w.caches[k] = c->caches[k];

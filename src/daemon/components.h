@@ -37,6 +37,7 @@ enum {
     DAEMON_NODE = 1 << 2,
     DAEMON_CSI =
         1 << 3, /* the controllers of CSI drivers: one of the controllers, with leases of their own */
+    DAEMON_CSI_NODE = 1 << 4, /* those of drivers that are deployed per node, beside a node agent */
 };
 
 /* A program is a selection of components. */
@@ -125,10 +126,13 @@ struct components_options {
     const char *identity;                   /* of this process, in leases; NULL: the host */
     const char *lease_ns;                   /* NULL: DAEMON_LEASE_NAMESPACE */
     bool streams_lists;                     /* see informer.h */
+    /* Its CSI drivers and the sessions with them are used; stopped after these. NULL: they have their own. */
+    struct components *beside;
     /* For explanations, as in why_world. NULL: without events. */
     void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
                        void *fn_ctx);
     void *events_ctx;
+    const struct store *store; /* of the server in this process, for explanations; NULL: it is elsewhere */
     /* The caches are synced: components_start() may follow. Called once, on the loop. */
     void (*on_synced)(void *ctx);
     void *ctx;

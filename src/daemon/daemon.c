@@ -37,6 +37,7 @@ static void await_end(void *ctx)
 
 static void stop_components(struct daemon *d)
 {
+    csi_beside_stop(&d->csi_beside);
     if (d->components)
         d->stopped = components_stop(TAKE(d->components));
 }
@@ -105,6 +106,7 @@ static int open_components(struct daemon *d, const struct server_version *versio
         .streams_lists = !is_local && server_version_streams_lists(version),
         .each_event = is_local ? why_each_stored_event : NULL,
         .events_ctx = d->embedded.store,
+        .store = is_local ? d->embedded.store : NULL,
         .on_synced = on_synced,
         .ctx = d,
     };
@@ -131,7 +133,8 @@ void daemon_reached(struct daemon *d, const struct server_status *status)
     struct error err;
 
     if (d->is_stopping ||
-        (check_server_parts(d, status, &err) == 0 && open_components(d, &d->remote.version, &err) == 0))
+        (check_server_parts(d, status, &err) == 0 && open_components(d, &d->remote.version, &err) == 0 &&
+         csi_beside_begin(d, &err) == 0))
         return;
     log_error("cannot start", LOG_ERR(&err));
     d->has_failed = true;
@@ -195,6 +198,8 @@ static int open_beside_server(struct daemon *d, struct error *err)
     d->health = health_new();
     r = d->health ? remote_open(d, err) : error_no_memory(err);
     if (r == 0)
+        r = csi_beside_open(d, err);
+    if (r == 0)
         r = report_add_checks(d, err);
     return r < 0 ? r : open_monitor(d, err);
 }
@@ -232,12 +237,14 @@ static bool close_all(struct daemon *d)
     supervised_done(&d->supervised);
     d->monitor = monitor_free(d->monitor);
     stop_components(d);
+    csi_beside_close(&d->csi_beside);
     if (d->program->has_server)
         embedded_close(&d->embedded);
     else
         remote_close(&d->remote);
     if (d->loop && job_abandon_all(d->loop) > 0)
         return true;
+    csi_beside_free(&d->csi_beside);
     d->stopped = components_free(d->stopped);
     d->health = health_free(d->health);
     d->metrics = metrics_free(d->metrics);

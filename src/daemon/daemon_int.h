@@ -58,6 +58,14 @@ struct remote {
     uint64_t flush_until_ns; /* 0: the leader has not stopped yet */
 };
 
+/* The CSI controllers of a node agent, with an identity of their own. Zeroed: there are none. */
+struct csi_beside {
+    struct client_config config;
+    struct client *client;
+    struct components *components; /* NULL: the server has not been reached, or they were stopped */
+    struct components *stopped;
+};
+
 /* The state of a program, in the order of creation. */
 struct daemon {
     const struct daemon_program *program;
@@ -70,6 +78,7 @@ struct daemon {
     struct remote remote;     /* zeroed if it has */
     struct health *health;    /* zeroed if it has */
     struct monitor *monitor;
+    struct csi_beside csi_beside;
     struct components *components; /* NULL: none, or the server has not been reached, or they were stopped */
     struct components *stopped;    /* stopped, but their workers may still run */
     struct supervised supervised;
@@ -116,6 +125,22 @@ void remote_stop(struct remote *c);
 bool remote_is_over(const struct daemon *d);
 /* "leading", "standing by: leader is X"; "working" without leader election. */
 void remote_describe(const struct remote *c, char *ret, size_t ret_bytes);
+
+/* A client of the server that a kubeconfig names. */
+int remote_open_client(struct daemon *d, const struct client_config *config, double qps, unsigned burst,
+                       struct client **ret, struct error *err);
+
+/* --- csi_beside.c --- */
+
+/* Reads the kubeconfig, if there is one, and sends nothing. After remote_open(). */
+int csi_beside_open(struct daemon *d, struct error *err);
+/* After the components of the node agent were opened. */
+int csi_beside_begin(struct daemon *d, struct error *err);
+/* Before those are stopped. */
+void csi_beside_stop(struct csi_beside *n);
+void csi_beside_close(struct csi_beside *n);
+/* Waits for the workers. */
+void csi_beside_free(struct csi_beside *n);
 
 /* --- report.c: health, status and ready message --- */
 

@@ -182,9 +182,10 @@ void remote_describe(const struct remote *c, char *ret, size_t ret_bytes)
 
 /* --- Lifecycle --- */
 
-static int open_client(struct daemon *d, double qps, unsigned burst, struct client **ret, struct error *err)
+int remote_open_client(struct daemon *d, const struct client_config *config, double qps, unsigned burst,
+                       struct client **ret, struct error *err)
 {
-    struct http_client_options h = { .loop = d->loop, .clock = clock_system(), .config = &d->remote.config };
+    struct http_client_options h = { .loop = d->loop, .clock = clock_system(), .config = config };
     struct client_options o = { .loop = d->loop, .qps = qps, .burst = burst };
     int r = http_client_new(&h, &o.carrier, err);
 
@@ -257,9 +258,9 @@ int remote_open(struct daemon *d, struct error *err)
     host = arena_dup(&c->config.arena, rest.s ? str_next(&rest, '/') : str_of(c->config.server));
     r = host ? client_metrics_new(d->metrics, host, &c->counts, err) : error_no_memory(err);
     if (r == 0)
-        r = open_client(d, (double)s->rate, (unsigned)s->rate_burst, &c->client, err);
+        r = remote_open_client(d, &c->config, (double)s->rate, (unsigned)s->rate_burst, &c->client, err);
     if (r == 0)
-        r = open_client(d, /* qps= */ 0, /* burst= */ 0, &c->own, err);
+        r = remote_open_client(d, &c->config, /* qps= */ 0, /* burst= */ 0, &c->own, err);
     return r == 0 && s->is_elected ? open_leader(d, err) : r;
 }
 

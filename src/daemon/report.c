@@ -13,11 +13,14 @@
 #include "io/path.h"
 #include "node/agent.h"
 #include "why/explanation.h"
+#include "why/why_csi.h"
 
 /* Time limit for the components before the server is reported as ready. */
 #define READY_NS (10 * NS_PER_S)
 #define READY_POLL_NS (20 * NS_PER_MS)
 #define STATUS_BYTES_MAX 65536
+/* /why/csi-state/NAME: the state of a CSI driver. */
+#define CSI_STATE_PAGE "csi-state/"
 
 /* --- Responses --- */
 
@@ -73,6 +76,10 @@ int report_explain(void *ctx, const char *path, bool all, struct buf *out, struc
         for (size_t i = 0; w.provisioners[i]; i++)
             json_out_text(out, NULL, w.provisioners[i]);
         json_out_end_array(out);
+        return 0;
+    }
+    if (str_has_prefix(str_of(path), CSI_STATE_PAGE)) {
+        why_csi_write_state(&w, path + strlen(CSI_STATE_PAGE), out);
         return 0;
     }
     r = why_read_path(path, names, &q, err);

@@ -205,6 +205,8 @@ static int read_csi_sockets(struct daemon_settings *s, struct error *err)
 {
     int r = 0;
 
+    if (s->node.csi_kubeconfig && s->csi.is_off)
+        return error_set(err, ERR_INVALID, "--csi-kubeconfig contradicts the setting csi.controllers: off");
     for (size_t i = 0; i < s->csi_endpoints.count && r == 0; i++)
         r = csi_settings_add_sockets(&s->csi, s->csi_endpoints.items[i], err);
     if (r < 0 || s->csi.sockets_count == 0)

@@ -64,6 +64,7 @@ struct daemon_settings {
         const char *hook;
         const char *static_pods;
         const char *sync;
+        const char *csi_kubeconfig; /* of the CSI controllers of this node; NULL: it has none */
         bool attaches_itself;
     } node;
     struct provisioner_settings provisioners; /* has no flag */

@@ -16,8 +16,10 @@
 #include "controllers/protect/protect.h"
 #include "controllers/provisioner/blocking.h"
 #include "controllers/provisioner/provisioner.h"
+#include "controllers/snapshot/snapshots.h"
 #include "controllers/stranded/stranded.h"
 #include "daemon/settings.h"
+#include "io/env.h"
 #include "node/agent.h"
 #include "node/ready_files.h"
 #include "plugins/registry.h"
@@ -83,6 +85,12 @@ COMPONENT_PLAIN(stranded, stranded_new, stranded_start, stranded_free)
 
 COMPONENT_CHECKS(expand, expand_check(c))
 COMPONENT_WITH(expand, expand_new, expand_start, expand_free, .pool = env->pool, .plugins = plugins_builtin)
+
+COMPONENT_CHECKS(snapshots, snapshots_check(c))
+COMPONENT_WITH(snapshots, snapshots_new, snapshots_start, snapshots_free, .identity = env->identity,
+               .lease_ns = env->lease_ns, .lease_duration_ns = env->settings->lease_duration_ns,
+               .renew_deadline_ns = env->settings->renew_deadline_ns,
+               .retry_period_ns = env->settings->retry_period_ns)
 
 COMPONENT_EXPLAINS(binder)
 COMPONENT_CHECKS(binder, binder_check(c, is_thorough))
@@ -209,8 +217,10 @@ static void explain_nfs(void *c, struct why_world *w)
 /* --- Controllers of CSI drivers --- */
 
 static const struct csi_function_type *const csi_functions[] = { &csi_provisioner_type, &csi_attacher_type,
-                                                                 &csi_resizer_type, &csi_snapshotter_type,
-                                                                 NULL };
+                                                                 &csi_resizer_type,     &csi_snapshotter_type,
+                                                                 &csi_health_type,      NULL };
+
+static const struct csi_function_type *const csi_node_functions[] = { &csi_provisioner_type, NULL };
 
 static int read_csi(const struct json *d, json_ref section, struct daemon_settings *s, struct error *err)
 {
@@ -240,28 +250,54 @@ static int put_sockets(const struct component_env *env, struct error *err)
     return r;
 }
 
-static int new_csi(const struct component_env *env, void **ret, struct error *err)
+/* What all CSI controllers have in common. */
+static struct csi_controllers_options csi_options(const struct component_env *env)
 {
     const struct daemon_settings *s = env->settings;
-    struct csi_controllers_options o = { .part = env->part,
-                                         .rpc = env->rpc,
-                                         .endpoints = env->endpoints,
-                                         .drivers = s->csi.drivers,
-                                         .drivers_count = s->csi.drivers_count,
-                                         .types = csi_functions,
-                                         .loop = &provisioner_loop,
-                                         .identity = env->identity,
-                                         .lease_ns = env->lease_ns,
-                                         .lease_duration_ns = s->lease_duration_ns,
-                                         .renew_deadline_ns = s->renew_deadline_ns,
-                                         .retry_period_ns = s->retry_period_ns };
+
+    return (struct csi_controllers_options){ .part = env->part,
+                                             .rpc = env->rpc,
+                                             .endpoints = env->endpoints,
+                                             .drivers = s->csi.drivers,
+                                             .drivers_count = s->csi.drivers_count,
+                                             .loop = &provisioner_loop,
+                                             .node_name = s->parts & DAEMON_NODE ? env->node_name : NULL,
+                                             .identity = env->identity,
+                                             .lease_ns = env->lease_ns,
+                                             .lease_duration_ns = s->lease_duration_ns,
+                                             .renew_deadline_ns = s->renew_deadline_ns,
+                                             .retry_period_ns = s->retry_period_ns };
+}
+
+static int open_csi(const struct component_env *env, const struct csi_controllers_options *o, void **ret,
+                    struct error *err)
+{
     struct csi_controllers *c = NULL;
     int r = put_sockets(env, err);
 
     if (r == 0)
-        r = csi_controllers_new(&o, &c, err);
+        r = csi_controllers_new(o, &c, err);
     *ret = c;
     return r;
+}
+
+static int new_csi(const struct component_env *env, void **ret, struct error *err)
+{
+    struct csi_controllers_options o = csi_options(env);
+
+    o.types = csi_functions;
+    o.pod_name = env->settings->parts == DAEMON_CSI ? io_env("POD_NAME") : NULL;
+    return open_csi(env, &o, ret, err);
+}
+
+/* Of drivers that are deployed per node. */
+static int new_csi_node(const struct component_env *env, void **ret, struct error *err)
+{
+    struct csi_controllers_options o = csi_options(env);
+
+    o.types = csi_node_functions;
+    o.is_for_node = true;
+    return open_csi(env, &o, ret, err);
 }
 
 COMPONENT_LIFE(csi, csi_controllers_start, csi_controllers_free)
@@ -282,8 +318,7 @@ static bool has_local(const struct daemon_settings *s)
 #define NODES COMPONENT_KIND(KIND_NODE)
 #define CSI \
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
-
-#define SNAPSHOTS                                                            \
+#define SNAPSHOT_KINDS                                                       \
     (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
      COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
 
@@ -306,18 +341,30 @@ const struct component daemon_components[] = {
       .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS), .check = check_protect },
     { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS, NEEDS_WORKERS(10, QUEUE_MAX), .check = check_expand },
     { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS, .check = check_ephemeral },
+    /* It also has the lease of the stock snapshot-controller while it works. */
+    { CONTROLLER(snapshots), .kinds = VOLUMES | CLAIMS, .kinds_optional = SNAPSHOT_KINDS,
+      .check = check_snapshots },
     { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES, .check = check_stranded },
     { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs,
       .check = check_nfs },
     { .name = "csi",
       .part = DAEMON_CSI,
       LIFE(csi),
-      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI,
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOTS,
+      .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,
       .explain = explain_csi,
+      .check = check_csi },
+    { .name = "csi-node",
+      .part = DAEMON_CSI_NODE,
+      .new = new_csi_node,
+      .start = start_csi,
+      .stop = stop_csi,
+      .kinds = VOLUMES | CLAIMS | CLASSES | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
+      .is_wanted = has_csi,
       .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
     { .name = "scheduler",

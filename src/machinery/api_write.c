@@ -37,6 +37,7 @@ static_assert(ARRAY_LEN(patience_table) == API_PATIENCE_COUNT, "say how for each
 const char *const api_step_names[] = {
     [API_STEP_OTHER] = "other",
     [API_STEP_ATTACHMENT] = "attachment",
+    [API_STEP_CAPACITY] = "capacity",
     [API_STEP_CLAIM_CLASS] = "claim-class",
     [API_STEP_CLAIM_REF] = "claim-ref",
     [API_STEP_CLAIM_STATUS] = "claim-status",
@@ -52,6 +53,7 @@ const char *const api_step_names[] = {
     [API_STEP_PROVISIONER] = "provisioner",
     [API_STEP_RESIZE] = "resize",
     [API_STEP_SELECTED_NODE] = "selected-node",
+    [API_STEP_SNAPSHOT] = "snapshot",
     [API_STEP_TAINT] = "taint",
     [API_STEP_UNBIND] = "unbind",
     [API_STEP_VOLUME_STATUS] = "volume-status",

@@ -55,6 +55,7 @@ static inline bool api_write_succeeded(enum api_outcome outcome)
 enum api_step {
     API_STEP_OTHER,
     API_STEP_ATTACHMENT,
+    API_STEP_CAPACITY,
     API_STEP_CLAIM_CLASS,
     API_STEP_CLAIM_REF,
     API_STEP_CLAIM_STATUS,
@@ -70,6 +71,7 @@ enum api_step {
     API_STEP_PROVISIONER,
     API_STEP_RESIZE,
     API_STEP_SELECTED_NODE,
+    API_STEP_SNAPSHOT,
     API_STEP_TAINT,
     API_STEP_UNBIND,
     API_STEP_VOLUME_STATUS,

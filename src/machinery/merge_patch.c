@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "api/json_out.h"
 
@@ -78,15 +79,20 @@ void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct 
     json_out_text(out, "uid", o->uid);
 }
 
-/* The object's list without one finalizer, and with another appended; both may be NULL. */
+static bool is_text(const char *text, const char *other)
+{
+    return other && strcmp(text, other) == 0;
+}
+
+/* The object's list without one or two finalizers, and with another appended; each may be NULL. */
 static void add_finalizers(struct merge_patch *p, const struct object *o, const char *without,
-                           const char *with)
+                           const char *nor, const char *with)
 {
     assert(p->part == MERGE_PATCH_META);
     assert(p->has_preconditions); /* otherwise a concurrent change of the list would be lost */
     json_out_array(p->out, "finalizers");
     for (uint32_t i = 0; i < o->finalizers.count; i++)
-        if (!without || strcmp(o->finalizers.items[i], without) != 0)
+        if (!is_text(o->finalizers.items[i], without) && !is_text(o->finalizers.items[i], nor))
             json_out_text(p->out, NULL, o->finalizers.items[i]);
     if (with)
         json_out_text(p->out, NULL, with);
@@ -95,12 +101,19 @@ static void add_finalizers(struct merge_patch *p, const struct object *o, const 
 
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer)
 {
-    add_finalizers(p, o, /* without= */ NULL, object_has_finalizer(o, finalizer) ? NULL : finalizer);
+    add_finalizers(p, o, /* without= */ NULL, /* nor= */ NULL,
+                   object_has_finalizer(o, finalizer) ? NULL : finalizer);
 }
 
 void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer)
 {
-    add_finalizers(p, o, finalizer, /* with= */ NULL);
+    add_finalizers(p, o, finalizer, /* nor= */ NULL, /* with= */ NULL);
+}
+
+void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *first,
+                                   const char *second)
+{
+    add_finalizers(p, o, first, second, /* with= */ NULL);
 }
 
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value)

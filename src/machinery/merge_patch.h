@@ -43,10 +43,13 @@ void merge_patch_begin(struct merge_patch *p, struct buf *out, const struct obje
 /* For any version of the object: for changes that are valid whatever others have written. */
 void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct object *o);
 
-/* Writes the whole list with one finalizer added or removed, because a merge of lists could restore a
- * finalizer. At most one per patch, and only with preconditions. */
+/* Writes the whole list with a finalizer added or removed, because a merge of lists could restore a
+ * finalizer. At most one of these per patch, and only with preconditions. */
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
 void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
+/* Removes two of them. */
+void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *first,
+                                   const char *second);
 
 /* value NULL removes it. Each key at most once. */
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value);

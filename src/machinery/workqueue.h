@@ -24,7 +24,7 @@ struct workqueue;
 /* Delay after a failure: base_ns, doubled each time, up to max_ns. */
 struct workqueue_options {
     struct loop *loop;
-    const char *name;        /* label of its metrics: a literal */
+    const char *name;        /* label of its metrics; outlives the queue */
     struct metrics *metrics; /* NULL: not counted */
     uint64_t seed;           /* for jitter and the table of keys: secret if names come from outside */
     uint64_t base_ns;        /* 0: 5 ms */

@@ -260,6 +260,38 @@ static int open_drivers(struct node_csi *c, struct error *err)
 
 /* --- Start and end --- */
 
+/* --- Metrics --- */
+
+/* A call to the node service of a driver has ended. */
+static void on_node_call(void *ctx, const struct rpc_observed *o)
+{
+    const struct node_csi *c = ctx;
+    const char *migrated, *driver = csi_note_read(o->note, &migrated);
+
+    metric_observe(metric_of(c->seconds, driver, o->method, rpc_code_name(o->code), migrated),
+                   (double)o->duration_ns / (double)NS_PER_S);
+}
+
+static int open_metrics(struct node_csi *c, struct error *err)
+{
+    static const char *const labels[] = { "driver_name", "method_name", "grpc_status_code", "migrated",
+                                          NULL };
+    static const double bounds[] = { 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600 };
+    static const struct metric_desc desc = {
+        .name = "csi_operations_seconds",
+        .help = "Container Storage Interface operation duration with gRPC error code status total",
+        .type = METRIC_HISTOGRAM,
+        .labels = labels,
+        .bounds = bounds,
+        .bounds_count = ARRAY_LEN(bounds),
+    };
+    int r = c->o.part.metrics ? metrics_share_family(c->o.part.metrics, &desc, &c->seconds, err) : 0;
+
+    if (r == 0 && c->seconds)
+        rpc_client_observe(c->o.rpc, on_node_call, c);
+    return r;
+}
+
 int node_csi_new(const struct node_csi_options *o, struct node_csi **ret, struct error *err)
 {
     _cleanup_(node_csi_free_p) struct node_csi *c = calloc(1, sizeof *c);
@@ -271,6 +303,8 @@ int node_csi_new(const struct node_csi_options *o, struct node_csi **ret, struct
     r = open_drivers(c, err);
     if (r == 0)
         r = open_plugin(c, err);
+    if (r == 0)
+        r = open_metrics(c, err);
     if (r < 0)
         return r;
     *ret = TAKE(c);
@@ -282,6 +316,8 @@ struct node_csi *node_csi_free(struct node_csi *c)
     if (!c)
         return NULL;
     assert(c->fetches == 0);
+    if (c->seconds)
+        rpc_client_observe(c->o.rpc, NULL, NULL);
     c->registration = csi_registration_free(c->registration);
     for (size_t i = 0; i < c->clocks.count; i++)
         clock_free(c->clocks.items[i]);

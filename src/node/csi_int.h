@@ -28,7 +28,8 @@ struct node_csi {
     struct informer *drivers;              /* CSIDriver */
     struct informer_handler handler;
     VEC(struct driver_clock *) clocks;
-    unsigned fetches; /* in flight */
+    unsigned fetches;              /* in flight */
+    struct metric_family *seconds; /* csi_operations_seconds; NULL: not counted */
 };
 
 /* Its object; NULL for none. */

@@ -146,16 +146,28 @@ static bool must_withdraw(const struct pod_life *l)
     return l->says_ready && !MUTANT("node-stays-ready");
 }
 
+bool pod_may_be_unmounted(const struct node_pod *p)
+{
+    return p->life.is_over && !must_withdraw(&p->life);
+}
+
+static void enter_cleanup(struct node_pod *p)
+{
+    p->life.is_over = true; /* from here on nothing is mounted for it */
+    life_set_stage(p, POD_STAGE_CLEANUP);
+    if (!pod_is_unmounted(p))
+        log_info("waiting for volumes to be unmounted", LOG_STR("uid", p->uid));
+    agent_touch(p->agent);
+    life_check_cleanup(p);
+}
+
 void life_check_teardown(struct node_pod *p)
 {
     struct pod_life *l = &p->life;
+    bool may_run = p->is_known && p->object && !pod_is_terminated(pod_of(p->object));
 
     if (life_is_busy(l))
         return;
-    if (must_withdraw(l) && !l->failed_to_withdraw) {
-        life_withdraw_ready(p);
-        return;
-    }
     if (l->is_set_up && !p->agent->o.hook) {
         log_warn("pod was set up by a hook and no hook is configured, skipping teardown",
                  LOG_STR("uid", p->uid));
@@ -163,31 +175,20 @@ void life_check_teardown(struct node_pod *p)
     }
     if (l->is_set_up && MUTANT("node-unmounts-before-teardown"))
         p->life.is_over = true;
-    if (l->is_set_up) {
-        if (begin_read_files(p))
-            return;
+    if (!l->is_set_up && !may_run) {
+        enter_cleanup(p);
+    } else if (must_withdraw(l) && !l->failed_to_withdraw) {
+        life_withdraw_ready(p);
+    } else if (!l->is_set_up) {
+        log_info("volumes stay mounted: containers not reported as terminated",
+                 LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name));
+        /* a change of its status continues */
+    } else if (!begin_read_files(p)) {
         if (has_no_identity(p))
             keep_volumes(p);
         else
             (void)life_start_hook(p, /* is_teardown= */ true, on_teardown_done);
-        return;
     }
-    if (p->is_known && p->object && !pod_is_terminated(pod_of(p->object))) {
-        log_info("volumes stay mounted: containers not reported as terminated",
-                 LOG_STR("namespace", p->object->ns), LOG_STR("pod", p->object->name));
-        return; /* a change of its status continues */
-    }
-    if (must_withdraw(l)) { /* nothing is unmounted before */
-        l->failed_to_withdraw = false;
-        life_try_later(p);
-        return;
-    }
-    l->is_over = true;
-    life_set_stage(p, POD_STAGE_CLEANUP);
-    if (!pod_is_unmounted(p))
-        log_info("waiting for volumes to be unmounted", LOG_STR("uid", p->uid));
-    agent_touch(p->agent);
-    life_check_cleanup(p);
 }
 
 /* --- Cleanup --- */
@@ -242,6 +243,11 @@ void life_check_cleanup(struct node_pod *p)
 
     if (l->job || api_write_is_active(&l->write))
         return;
+    if (must_withdraw(l) && !l->is_clean) {
+        if (!timer_is_armed(&l->timer))
+            life_withdraw_ready(p);
+        return;
+    }
     if (!p->is_known && pod_is_unmounted(p) && (l->is_clean || l->failures)) {
         if (!l->is_clean)
             orphans_scan(p->agent->orphans); /* removes the directory later */

@@ -217,8 +217,12 @@ static void on_withdrawn(void *ctx, struct job *j, int r, const struct error *er
     else
         log_warn("cannot record in state file that pod is not ready, retrying", LOG_STR("uid", p->uid),
                  LOG_ERR(err));
-    if (r < 0 && l->stage == POD_STAGE_TEARDOWN)
+    if (r < 0 && l->stage == POD_STAGE_CLEANUP) {
         pod_warn(p, "FailedKillPod", err->msg);
+        life_try_later(p);
+    }
+    if (l->stage == POD_STAGE_CLEANUP)
+        agent_touch(p->agent); /* its volumes may be unmounted */
     if (l->stage == POD_STAGE_SETUP && !life_is_busy(l))
         life_continue_setup(p);
     else

@@ -7,9 +7,9 @@
  *             while no hook runs
  *   ready     the condition volumes.berth.io/ready is True; back to volumes when a mount is lost
  *   teardown  the pod is being deleted, has terminated or no longer exists: the state file says not ready,
- *             the hook stops the containers; once no container is reported as running, is_over is set and
- *             the volumes may be unmounted
- *   cleanup   the volumes are unmounted: the directory is removed, and the pod, if it is being deleted
+ *             and the hook stops the containers; once no container is reported as running, is_over is set
+ *   cleanup   the state file says not ready, and the volumes are unmounted; then the directory is removed,
+ *             and the pod, if it is being deleted
  *
  * The state file says ready only while every mount that it lists exists. A mount that was there before a
  * restart counts as existing until it is found to be lost (ready_files.h).
@@ -76,7 +76,7 @@ enum pod_reason {
 
 struct pod_life {
     enum pod_stage stage;
-    bool is_over;        /* no container runs: the volumes may be unmounted */
+    bool is_over;        /* no container runs: no volume is wanted (pod_may_be_unmounted()) */
     bool is_set_up;      /* the hook's setup was started, now or before a restart: a teardown is required */
     bool is_clean;       /* its directory is removed */
     bool is_sent;        /* the server accepted the deletion */
@@ -121,6 +121,8 @@ void pod_life_init(struct node_pod *p);
 void pod_life_drop_hooks(struct agent *a);
 /* Ends everything in progress without calling back. */
 void pod_life_done(struct node_pod *p);
+/* No container runs, and the state file does not say ready. */
+bool pod_may_be_unmounted(const struct node_pod *p);
 /* The pod or one of its volumes changed: runs the stage at the end of this loop iteration. */
 void pod_life_sync(struct node_pod *p);
 /* The text of its state file before a restart; "" for none. An invalid one counts as unreadable. */

@@ -43,7 +43,7 @@ static void unmount_unwanted(struct agent *a, struct node_volume *v)
         next = TAILQ_NEXT(m, of_volume);
         if (m->is_wanted || m->state == MOUNT_NONE || is_pending(a, v, m->pod))
             continue;
-        if (m->pod->life.is_over || MUTANT("node-unmounts-what-looks-unwanted"))
+        if (pod_may_be_unmounted(m->pod) || MUTANT("node-unmounts-what-looks-unwanted"))
             volume_op_unmount(m);
     }
 }
@@ -159,7 +159,7 @@ static void force_unmounts(struct agent *a)
             has_record |=
                 m->is_wanted && m->state != MOUNT_NONE && strcmp(spec_name(&m->wanted.spec), f->name) == 0;
         if (f->is_unmounting || f->retry_at_ns > loop_now_ns(a->o.part.loop) ||
-            (!has_record && p && !p->life.is_over && !MUTANT("node-forces-under-pods")))
+            (!has_record && p && !pod_may_be_unmounted(p) && !MUTANT("node-forces-under-pods")))
             continue;
         if (has_record)
             agent_drop_failed(a, i - 1);

@@ -87,7 +87,9 @@ struct rpc_request {
     size_t answer_bytes_max; /* of one message; 0: RPC_MESSAGE_BYTES_MAX */
     const struct rpc_metadata *metadata;
     size_t metadata_count;
+    const char *note; /* of rpc_wait(): for the observer, cut to RPC_NOTE_BYTES; NULL: not observed */
 };
+#define RPC_NOTE_BYTES 128
 
 struct rpc_result {
     int r; /* 0 or -ERR_* of code */
@@ -193,6 +195,16 @@ static inline bool rpc_watch_is_active(const struct rpc_watch *w)
  * buffer whose limit becomes RPC_MESSAGE_BYTES_MAX. ret_code is always set; RPC_UNAVAILABLE for a call that
  * was not made. */
 #define RPC_STOP_POLL_MS 20
+/* A call of a worker has ended. */
+struct rpc_observed {
+    const char *note;
+    const char *method;
+    enum rpc_code code;
+    uint64_t duration_ns;
+};
+/* On the loop, for each call of rpc_wait() with a note that was handed to the loop. NULL: no observer. */
+void rpc_client_observe(struct rpc_client *client, void (*fn)(void *ctx, const struct rpc_observed *o),
+                        void *ctx);
 int rpc_wait(struct rpc_client *client, const struct rpc_request *q, const atomic_int *stop, struct buf *ret,
              enum rpc_code *ret_code, struct error *err);
 

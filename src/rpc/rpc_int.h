@@ -55,6 +55,8 @@ struct rpc_client {
     struct rpc_call *current; /* whose owner is being called; NULL after the owner has cancelled it */
     size_t held_bytes;        /* of `in` of all calls */
     struct rpc_waiters waiting;
+    void (*observe)(void *ctx, const struct rpc_observed *o);
+    void *observe_ctx;
 
     pthread_mutex_t lock; /* guards the rest, and the state of each waiter */
     struct wakeup *wakeup;

@@ -6,6 +6,7 @@
 #include "rpc/rpc_int.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -17,6 +18,9 @@ struct rpc_waiter {
     struct rpc_call call; /* owned by the loop while submitted */
     TAILQ_ENTRY(rpc_waiter) submitted;
     TAILQ_ENTRY(rpc_waiter) waiting;
+    uint64_t began_ns;
+    char note[RPC_NOTE_BYTES]; /* "": not observed */
+    char method[RPC_NOTE_BYTES];
 
     /* Guarded by the client's lock. */
     pthread_cond_t changed;
@@ -37,12 +41,31 @@ static void waiter_free(struct rpc_waiter *w)
 
 /* --- On the loop --- */
 
+void rpc_client_observe(struct rpc_client *client, void (*fn)(void *ctx, const struct rpc_observed *o),
+                        void *ctx)
+{
+    client->observe = fn;
+    client->observe_ctx = ctx;
+}
+
+static void observe_end(const struct rpc_waiter *w, enum rpc_code code)
+{
+    const struct rpc_observed observed = { .note = w->note,
+                                           .method = w->method,
+                                           .code = code,
+                                           .duration_ns = clock_mono_ns(clock_system()) - w->began_ns };
+
+    if (w->client->observe && w->note[0])
+        w->client->observe(w->client->observe_ctx, &observed);
+}
+
 /* Returns the waiter to the worker, unless it has left: then frees it. */
 static void waiter_end(struct rpc_waiter *w, enum rpc_code code, struct str answer, const struct error *err)
 {
     struct rpc_client *client = w->client;
 
     TAILQ_REMOVE(&client->waiting, w, waiting);
+    observe_end(w, code);
     pthread_mutex_lock(&client->lock);
     w->code = code;
     w->err = *err;
@@ -91,6 +114,7 @@ void rpc_wait_on_handed(void *ctx)
         /* The worker has left: the answer is not needed. */
         if (rpc_call_is_active(&w->call)) {
             TAILQ_REMOVE(&client->waiting, w, waiting);
+            observe_end(w, w->code); /* of the worker, which no longer changes it */
             rpc_call_cancel(&w->call);
         } else if (!w->is_over) {
             rpc_call_release(&w->call); /* never started */
@@ -187,6 +211,7 @@ static enum rpc_code await_answer(struct rpc_waiter *w, uint64_t until_ns, const
         code = RPC_OK;
     } else {
         w->is_abandoned = true;
+        w->code = code;
         submit_waiter(w);
     }
     pthread_mutex_unlock(&client->lock);
@@ -212,6 +237,9 @@ int rpc_wait(struct rpc_client *client, const struct rpc_request *q, const atomi
     w = waiter_new(client);
     if (!w)
         return error_no_memory(err);
+    w->began_ns = now_ns;
+    (void)snprintf(w->note, sizeof w->note, "%s", q->note ? q->note : "");
+    (void)snprintf(w->method, sizeof w->method, "%s", q->method);
     r = rpc_call_prepare(&w->call, q, err);
     if (r < 0) {
         waiter_free(w);

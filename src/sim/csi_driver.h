@@ -8,10 +8,13 @@
 #ifndef BERTH_SIM_CSI_DRIVER_H
 #define BERTH_SIM_CSI_DRIVER_H
 
+#include <rpc/proto/csi.pb-c.h>
+
 #include "sim/machine_rpc.h"
 #include "sim/storage.h"
 
 #define CSI_DRIVER "disk.example.com"
+#define CSI_ZONE_KEY "disk.example.com/zone"
 #define CSI_FINALIZER "external-attacher/disk-example-com"
 
 /* The arguments of a stage or publish call, by path, until the volume is unstaged or unpublished. */
@@ -27,6 +30,7 @@ struct sim_csi_driver {
     unsigned node;    /* its number in the storage */
     const char *root; /* the root directory of the agent */
     bool has_stages;  /* it has the stage capability; otherwise it mounts when it publishes */
+    const char *zone; /* where its machine is, as CSI_ZONE_KEY; NULL: anywhere */
 
     /* Set by csi_driver_begin(): */
     struct sim_process *process;
@@ -41,6 +45,14 @@ void csi_driver_begin(struct sim_csi_driver *d);
 void csi_driver_end(struct sim_csi_driver *d);
 
 /* --- csi_service.c: the Node service --- */
+
+/* The topology of one zone. */
+struct csi_zone {
+    Csi__V1__Topology topology;
+    Csi__V1__Pair pair;
+    Csi__V1__Pair *segments[1];
+};
+void csi_zone_init(struct csi_zone *z, const char *zone);
 
 extern const struct machine_peer_type csi_service_type; /* ctx: the driver */
 /* Forgets all arguments, as after a reboot. */

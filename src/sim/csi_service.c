@@ -2,11 +2,10 @@
  *
  * Each serve_*() function handles one method when the call takes effect. The mount table of the machine is
  * the state of the driver; `uses` only detects that a path is used with other arguments. A partial call
- * (is_partial) stops in the middle and fails. reject_request() answers with an error that may happen;
+ * (is_partial) stops in the middle and fails. peer_request_reject() answers with an error that may happen;
  * report_violation() also fails the run. */
 #include "sim/csi_driver.h"
 
-#include <rpc/proto/csi.pb-c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,38 +18,13 @@
 
 #define CAN(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
-/* Parses the request. NULL, and the run fails, if it is invalid. */
-static ProtobufCMessage *read_request(const struct sim_csi_driver *d, const struct peer_request *q,
-                                      const ProtobufCMessageDescriptor *type)
-{
-    ProtobufCMessage *m = rpc_message_read(type, q->message);
-
-    if (!m)
-        sim_fail(d->machine->sim, "%s: invalid request of %s", d->machine->name, q->method);
-    return m;
-}
-
-static enum rpc_code reject_request(struct peer_request *q, enum rpc_code code, const char *words)
-{
-    (void)snprintf(q->words, sizeof q->words, "%s", words);
-    return code;
-}
-
 /* The protocol forbids this request: fails the run. */
 static enum rpc_code report_violation(const struct sim_csi_driver *d, struct peer_request *q,
                                       const char *what, const char *volume, const char *path)
 {
     sim_fail(d->machine->sim, "%s: %s: %s at %s: %s", d->machine->name, strrchr(q->method, '/') + 1, volume,
              path, what);
-    return reject_request(q, RPC_FAILED_PRECONDITION, what);
-}
-
-static void pack_answer(struct peer_request *q, const ProtobufCMessage *m)
-{
-    struct error err;
-
-    if (rpc_message_pack(m, &q->answer, &err) < 0)
-        abort();
+    return peer_request_reject(q, RPC_FAILED_PRECONDITION, what);
 }
 
 /* --- Arguments by path --- */
@@ -220,13 +194,13 @@ static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_r
     if (has_disk_at(d, v, path))
         return RPC_OK;
     if (!make_target(d, path, S_IFREG))
-        return reject_request(q, RPC_INTERNAL, "its directory is missing");
+        return peer_request_reject(q, RPC_INTERNAL, "its directory is missing");
     if (q->is_partial)
         return RPC_INTERNAL;
     (void)snprintf(device, sizeof device, "/dev/%s", v->disk.name);
     return machine_mount(d->machine, device, path, "", "bind") == 0
                ? RPC_OK
-               : reject_request(q, RPC_INTERNAL, "cannot bind");
+               : peer_request_reject(q, RPC_INTERNAL, "cannot bind");
 }
 
 /* --- Stage and unstage --- */
@@ -234,7 +208,7 @@ static enum rpc_code publish_block(const struct sim_csi_driver *d, struct peer_r
 static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_stage_volume_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_stage_volume_request__descriptor);
     const Csi__V1__NodeStageVolumeRequest *r = (const void *)m;
     const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
     struct machine_place at;
@@ -248,7 +222,7 @@ static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *
     if (!v || !r->volume_capability)
         return report_violation(d, q, "there is no such volume", r->volume_id, path);
     if (!v->is_attached[d->node] && v->is_forced[d->node])
-        return reject_request(q, RPC_INTERNAL, "the device is gone");
+        return peer_request_reject(q, RPC_INTERNAL, "the device is gone");
     if (!v->is_attached[d->node])
         return report_violation(d, q, "it is not attached to this node", r->volume_id, path);
     if (machine_find(d->machine, AT_FDCWD, path, 0, &at, NULL) != 0)
@@ -261,13 +235,13 @@ static enum rpc_code serve_stage(struct sim_csi_driver *d, struct peer_request *
         return RPC_OK;
     if (tree_at(d, path))
         return report_violation(d, q, "another volume is mounted there", r->volume_id, path);
-    return mount_at(d, v, NULL, path, false) ? RPC_OK : reject_request(q, RPC_INTERNAL, "cannot mount");
+    return mount_at(d, v, NULL, path, false) ? RPC_OK : peer_request_reject(q, RPC_INTERNAL, "cannot mount");
 }
 
 static enum rpc_code serve_unstage(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_unstage_volume_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_unstage_volume_request__descriptor);
     const Csi__V1__NodeUnstageVolumeRequest *r = (const void *)m;
     struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
     const char *path;
@@ -283,7 +257,7 @@ static enum rpc_code serve_unstage(struct sim_csi_driver *d, struct peer_request
     if (v->is_block && machine_mounts_disk(d->machine, &v->disk))
         return report_violation(d, q, "it is published as a device", r->volume_id, path);
     if (tree_at(d, path) == v->disk.tree && machine_unmount(d->machine, path, 0) != 0)
-        return reject_request(q, RPC_INTERNAL, "cannot unmount: it is busy");
+        return peer_request_reject(q, RPC_INTERNAL, "cannot unmount: it is busy");
     use_end(d, path);
     v->is_expand_barred[d->node] = false;
     return RPC_OK;
@@ -325,7 +299,7 @@ static const char *find_violation(struct sim_csi_driver *d, const Csi__V1__NodeP
 static enum rpc_code serve_publish(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_publish_volume_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_publish_volume_request__descriptor);
     const Csi__V1__NodePublishVolumeRequest *r = (const void *)m;
     const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
     const struct file_tree *now;
@@ -335,7 +309,7 @@ static enum rpc_code serve_publish(struct sim_csi_driver *d, struct peer_request
     if (!m)
         return RPC_INVALID_ARGUMENT;
     if (v && !v->is_attached[d->node] && v->is_forced[d->node])
-        return reject_request(q, RPC_INTERNAL, "the device is gone");
+        return peer_request_reject(q, RPC_INTERNAL, "the device is gone");
     fault = find_violation(d, r, v);
     if (fault)
         return report_violation(d, q, fault, r->volume_id, r->target_path);
@@ -354,13 +328,13 @@ static enum rpc_code serve_publish(struct sim_csi_driver *d, struct peer_request
         is_done = mount_at(d, v, d->has_stages ? r->staging_target_path : NULL, r->target_path, r->readonly);
     else
         is_done = machine_mount(d->machine, "ephemeral", r->target_path, "tmpfs", "rw") == 0;
-    return is_done ? RPC_OK : reject_request(q, RPC_INTERNAL, "cannot mount");
+    return is_done ? RPC_OK : peer_request_reject(q, RPC_INTERNAL, "cannot mount");
 }
 
 static enum rpc_code serve_unpublish(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_unpublish_volume_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_unpublish_volume_request__descriptor);
     const Csi__V1__NodeUnpublishVolumeRequest *r = (const void *)m;
 
     if (!m)
@@ -368,7 +342,7 @@ static enum rpc_code serve_unpublish(struct sim_csi_driver *d, struct peer_reque
     if (!r->volume_id[0] || !r->target_path[0])
         return report_violation(d, q, "there is nothing to unpublish", r->volume_id, r->target_path);
     if (tree_at(d, r->target_path) && machine_unmount(d->machine, r->target_path, 0) != 0)
-        return reject_request(q, RPC_INTERNAL, "cannot unmount: it is busy");
+        return peer_request_reject(q, RPC_INTERNAL, "cannot unmount: it is busy");
     if (q->is_partial)
         return RPC_INTERNAL;
     remove_dir(d, r->target_path);
@@ -378,15 +352,29 @@ static enum rpc_code serve_unpublish(struct sim_csi_driver *d, struct peer_reque
 
 /* --- Other methods --- */
 
+void csi_zone_init(struct csi_zone *z, const char *zone)
+{
+    csi__v1__topology__init(&z->topology);
+    csi__v1__pair__init(&z->pair);
+    z->pair.key = (char *)(uintptr_t)CSI_ZONE_KEY; /* is not modified, like the value */
+    z->pair.value = (char *)(uintptr_t)zone;
+    z->segments[0] = &z->pair;
+    z->topology.n_segments = 1;
+    z->topology.segments = z->segments;
+}
+
 static enum rpc_code serve_get_info(struct sim_csi_driver *d, struct peer_request *q)
 {
     Csi__V1__NodeGetInfoResponse answer;
+    struct csi_zone zone;
     char id[sizeof d->machine->name + 4];
 
     (void)snprintf(id, sizeof id, "id-%s", d->machine->name);
     csi__v1__node_get_info_response__init(&answer);
     answer.node_id = id;
-    pack_answer(q, &answer.base);
+    csi_zone_init(&zone, d->zone);
+    answer.accessible_topology = d->zone ? &zone.topology : NULL;
+    peer_request_answer(q, &answer.base);
     return RPC_OK;
 }
 
@@ -408,33 +396,33 @@ static enum rpc_code serve_get_capabilities(struct sim_csi_driver *d, struct pee
     }
     answer.n_capabilities = d->has_stages ? ARRAY_LEN(types) : ARRAY_LEN(types) - 1;
     answer.capabilities = items;
-    pack_answer(q, &answer.base);
+    peer_request_answer(q, &answer.base);
     return RPC_OK;
 }
 
 static enum rpc_code serve_get_stats(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_get_volume_stats_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_get_volume_stats_request__descriptor);
     const Csi__V1__NodeGetVolumeStatsRequest *r = (const void *)m;
     Csi__V1__NodeGetVolumeStatsResponse answer = CSI__V1__NODE_GET_VOLUME_STATS_RESPONSE__INIT;
     Csi__V1__VolumeUsage usage = CSI__V1__VOLUME_USAGE__INIT, *items[] = { &usage };
     const struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
 
     if (!m || !tree_at(d, r->volume_path))
-        return reject_request(q, RPC_NOT_FOUND, "the volume is not mounted");
+        return peer_request_reject(q, RPC_NOT_FOUND, "the volume is not mounted");
     usage.unit = CSI__V1__VOLUME_USAGE__UNIT__BYTES;
     usage.total = usage.available = (int64_t)(v ? v->fs_bytes : (uint64_t)1 << 30);
     answer.n_usage = 1;
     answer.usage = items;
-    pack_answer(q, &answer.base);
+    peer_request_answer(q, &answer.base);
     return RPC_OK;
 }
 
 static enum rpc_code serve_expand(struct sim_csi_driver *d, struct peer_request *q)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *m =
-        read_request(d, q, &csi__v1__node_expand_volume_request__descriptor);
+        peer_request_read(d->machine, q, &csi__v1__node_expand_volume_request__descriptor);
     const Csi__V1__NodeExpandVolumeRequest *r = (const void *)m;
     Csi__V1__NodeExpandVolumeResponse answer = CSI__V1__NODE_EXPAND_VOLUME_RESPONSE__INIT;
     struct storage_volume *v = m ? storage_find(d->storage, r->volume_id) : NULL;
@@ -448,13 +436,13 @@ static enum rpc_code serve_expand(struct sim_csi_driver *d, struct peer_request 
     if (bytes > v->disk.bytes)
         return report_violation(d, q, "its disk is smaller", r->volume_id, r->volume_path);
     if (sim_has_fault(d->machine->sim, &d->machine->rng, FAULT_HOST, 10))
-        return reject_request(q, RPC_OUT_OF_RANGE, "this size is not possible");
+        return peer_request_reject(q, RPC_OUT_OF_RANGE, "this size is not possible");
     if (q->is_partial)
         return RPC_INTERNAL;
     if (v->fs_bytes < bytes)
         v->fs_bytes = bytes;
     answer.capacity_bytes = (int64_t)v->fs_bytes;
-    pack_answer(q, &answer.base);
+    peer_request_answer(q, &answer.base);
     return RPC_OK;
 }
 
@@ -494,23 +482,25 @@ static enum rpc_code serve_method(void *ctx, struct peer_request *q)
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
         if (strcmp(methods[i].method, q->method) == 0)
             return methods[i].serve(ctx, q);
-    return reject_request(q, RPC_UNIMPLEMENTED, "there is no such method");
+    return peer_request_reject(q, RPC_UNIMPLEMENTED, "there is no such method");
 }
 
 /* The agent does not retry an expansion that is impossible while the volume is in use, until it was
  * unmounted. */
-static void on_forced_code(void *ctx, const struct peer_request *q, enum rpc_code code)
+static enum rpc_code force_code(void *ctx, const struct peer_request *q, enum rpc_code code, bool has_effect)
 {
     struct sim_csi_driver *d = ctx;
     struct storage_volume *v;
     char volume[PEER_SUBJECT_BYTES];
 
+    (void)has_effect;
     if (code != RPC_FAILED_PRECONDITION || strcmp(q->method, "/csi.v1.Node/NodeExpandVolume") != 0)
-        return;
+        return code;
     read_subject(d, q, volume);
     v = storage_find(d->storage, volume);
     if (v)
         v->is_expand_barred[d->node] = true;
+    return code;
 }
 
-const struct machine_peer_type csi_service_type = { read_subject, serve_method, on_forced_code };
+const struct machine_peer_type csi_service_type = { read_subject, serve_method, force_code };

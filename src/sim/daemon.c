@@ -86,9 +86,11 @@ static void *daemon_start(struct sim_process *p, void *ctx)
 {
     const struct sim_daemon_options *o = ctx;
     struct sim_daemon *d = sim_alloc(sizeof *d);
-    struct components_options c = {
-        .host = o->host, .streams_lists = p->seed % 2, .on_synced = on_synced, .ctx = d
-    };
+    struct components_options c = { .host = o->host,
+                                    .identity = d->identity,
+                                    .streams_lists = p->seed % 2,
+                                    .on_synced = on_synced,
+                                    .ctx = d };
     struct error err;
 
     d->process = p;

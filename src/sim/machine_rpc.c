@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "rpc/message.h"
 #include "sim/sim_world.h"
 #include "sim/worker.h"
 
@@ -38,7 +39,9 @@ struct machine_call {
     struct rpc_call *call;
     struct rpc_watch *watch;
     struct sim_worker *worker;
-    struct machine_peer *peer; /* NULL: no process listens at the socket */
+    struct machine_peer *peer;            /* NULL: no process listens at the socket */
+    const struct machine_peer_type *type; /* of the peer, which may have ended since; NULL: there was none */
+    void *type_ctx;
     struct buf message;
     char method[96];
     char subject[PEER_SUBJECT_BYTES];
@@ -47,6 +50,7 @@ struct machine_call {
     uint64_t end_ns;    /* when the answer arrives */
     uint64_t limit_ns;
     bool is_cut;               /* the connection breaks: the call ends without waiting for its effect */
+    bool is_unsent;            /* there is no connection */
     bool arrives_twice;        /* the call is served twice in a row */
     bool is_partial;           /* the call takes effect partially */
     bool kills_peer;           /* the peer crashes while it serves the call */
@@ -100,6 +104,32 @@ static struct machine_peer *find_peer(struct machine *m, const char *path)
         if (peer->socket == at.node)
             return peer;
     return NULL;
+}
+
+/* --- Requests --- */
+
+ProtobufCMessage *peer_request_read(const struct machine *m, const struct peer_request *q,
+                                    const ProtobufCMessageDescriptor *type)
+{
+    ProtobufCMessage *message = rpc_message_read(type, q->message);
+
+    if (!message)
+        sim_fail(m->sim, "%s: invalid request of %s", m->name, q->method);
+    return message;
+}
+
+void peer_request_answer(struct peer_request *q, const ProtobufCMessage *m)
+{
+    struct error err;
+
+    if (rpc_message_pack(m, &q->answer, &err) < 0)
+        abort();
+}
+
+enum rpc_code peer_request_reject(struct peer_request *q, enum rpc_code code, const char *words)
+{
+    (void)snprintf(q->words, sizeof q->words, "%s", words);
+    return code;
 }
 
 /* --- Calls --- */
@@ -173,16 +203,19 @@ static struct machine_call *call_new(struct machine *m, const struct rpc_request
     c->peer = find_peer(m, q->socket);
     draw_call_fault(c);
     if (c->peer) {
+        c->type = c->peer->type;
+        c->type_ctx = c->peer->ctx;
         c->peer->type->subject(c->peer->ctx, &c->served, c->subject);
         /* While an earlier call about the subject is pending, the peer must not claim that this one had no
          * effect. */
         if (c->forced_code != RPC_OK && c->effect_ns == NEVER && has_earlier_call(c))
             c->forced_code = RPC_ABORTED;
-        if (c->forced_code != RPC_OK && c->peer->type->on_forced_code)
-            c->peer->type->on_forced_code(c->peer->ctx, &c->served, c->forced_code);
+        if (c->forced_code != RPC_OK && c->peer->type->force_code)
+            c->forced_code =
+                c->peer->type->force_code(c->peer->ctx, &c->served, c->forced_code, c->effect_ns != NEVER);
     } else {
         c->effect_ns = NEVER;
-        c->is_cut = true;
+        c->is_cut = c->is_unsent = true;
     }
     TAILQ_INSERT_TAIL(&m->calls, c, link);
     sim_trace(m->sim, "%s: call %u: %s%s%s", m->name, c->serial, c->method, c->subject[0] ? " of " : "",
@@ -260,6 +293,16 @@ bool machine_expects_call(const struct machine *m, const char *method, const cha
     return false;
 }
 
+bool machine_expects_calls(const struct machine *m)
+{
+    const struct machine_call *c;
+
+    TAILQ_FOREACH(c, &m->calls, link)
+        if (c->effect_ns != NEVER && c->subject[0])
+            return true;
+    return false;
+}
+
 /* --- Effect and end --- */
 
 static void serve_call(struct machine_call *c)
@@ -313,6 +356,8 @@ static struct rpc_result fill_result(struct machine_call *c, bool is_late, struc
     }
     *err = (struct error){ 0 };
     result.err = err;
+    result.is_own = is_late || c->is_cut;
+    result.is_unsent = c->is_unsent;
     if (result.code == RPC_OK)
         result.message = buf_str(&c->served.answer);
     else
@@ -346,6 +391,8 @@ static void call_end(struct machine_call *c)
     }
     result = fill_result(c, c->limit_ns <= c->machine->sim->now_ns, &err);
     sim_trace(c->machine->sim, "%s: call %u ends: %d", c->machine->name, c->serial, (int)result.code);
+    if (c->type && c->type->on_end)
+        c->type->on_end(c->type_ctx, &c->served, result.code);
     call->client = NULL;
     call->done(call, &result);
     (void)sim_process_enter(before);

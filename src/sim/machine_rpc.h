@@ -8,6 +8,8 @@
 #ifndef BERTH_SIM_MACHINE_RPC_H
 #define BERTH_SIM_MACHINE_RPC_H
 
+#include <protobuf-c/protobuf-c.h>
+
 #include "rpc/rpc.h"
 #include "sim/machine.h"
 
@@ -25,13 +27,24 @@ struct peer_request {
     char words[PEER_WORDS_BYTES]; /* the text of a failure */
 };
 
+/* The message of the request. NULL, and the run fails, if it is invalid. */
+ProtobufCMessage *peer_request_read(const struct machine *m, const struct peer_request *q,
+                                    const ProtobufCMessageDescriptor *type);
+void peer_request_answer(struct peer_request *q, const ProtobufCMessage *m);
+/* Fails the request; returns the code. */
+enum rpc_code peer_request_reject(struct peer_request *q, enum rpc_code code, const char *words);
+
 struct machine_peer_type {
     /* Writes the subject of the request, for example a volume; "": it conflicts with no other request. */
     void (*subject)(void *ctx, const struct peer_request *q, char ret[PEER_SUBJECT_BYTES]);
     /* Called when the request takes effect. */
     enum rpc_code (*serve)(void *ctx, struct peer_request *q);
-    /* A fault replaces the peer's answer by this code. May be NULL. */
-    void (*on_forced_code)(void *ctx, const struct peer_request *q, enum rpc_code code);
+    /* A fault replaces the peer's answer by a code: returns this one, or another that does not contradict the
+     * peer's state. has_effect: the request takes effect nevertheless. May be NULL: that code. */
+    enum rpc_code (*force_code)(void *ctx, const struct peer_request *q, enum rpc_code code, bool has_effect);
+    /* The caller is about to get this result, perhaps after the end of the peer: ctx outlives it. May be
+     * NULL. */
+    void (*on_end)(void *ctx, const struct peer_request *q, enum rpc_code code);
 };
 
 /* Creates a socket at the path, replacing an old one; p, which runs on m, listens there. */
@@ -42,6 +55,9 @@ struct machine_peer *machine_peer_free(struct machine_peer *peer, bool keeps_soc
 
 /* True while a call is pending that will take effect, whether or not its caller still waits for it. */
 bool machine_expects_call(const struct machine *m, const char *method, const char *subject);
+
+/* The same for any call with a subject. */
+bool machine_expects_calls(const struct machine *m);
 
 /* --- System calls --- */
 

@@ -58,6 +58,7 @@ extern const struct sim_scenario sim_scenario_backlog;
 extern const struct sim_scenario sim_scenario_binder;
 extern const struct sim_scenario sim_scenario_caches;
 extern const struct sim_scenario sim_scenario_controllers;
+extern const struct sim_scenario sim_scenario_csi;
 extern const struct sim_scenario sim_scenario_leader;
 extern const struct sim_scenario sim_scenario_node;
 extern const struct sim_scenario sim_scenario_scheduler;

@@ -19,19 +19,56 @@
 #define STORAGE_STAGE "/csi.v1.Node/NodeStageVolume"
 #define STORAGE_PUBLISH "/csi.v1.Node/NodePublishVolume"
 
+static void volume_init(struct sim_storage *storage, unsigned number, const char *name, uint64_t bytes,
+                        bool is_exclusive)
+{
+    struct storage_volume *v = &storage->volumes[number];
+
+    (void)snprintf(v->disk.name, sizeof v->disk.name, "%s", name);
+    v->disk.bytes = v->fs_bytes = bytes;
+    v->disk.tree = tree_new("ext4", name, DEV_FIRST + 32U * (unsigned char)storage->prefix + number);
+    (void)snprintf(v->disk.tree->source, sizeof v->disk.tree->source, "/dev/%.48s", name);
+    v->is_exclusive = is_exclusive;
+}
+
 void storage_init(struct sim_storage *storage, struct sim *s, char prefix, unsigned volumes)
 {
     assert(volumes <= STORAGE_VOLUMES_MAX);
     *storage = (struct sim_storage){ .sim = s, .prefix = prefix, .count = volumes };
     for (unsigned i = 0; i < volumes; i++) {
-        struct storage_volume *v = &storage->volumes[i];
+        char name[16];
 
-        (void)snprintf(v->disk.name, sizeof v->disk.name, "%c%u", prefix, i);
-        v->disk.bytes = v->fs_bytes = (uint64_t)1 << 30;
-        v->disk.tree = tree_new("ext4", v->disk.name, DEV_FIRST + 16U * (unsigned char)prefix + i);
-        (void)snprintf(v->disk.tree->source, sizeof v->disk.tree->source, "/dev/%s", v->disk.name);
-        v->is_exclusive = i + 1 < volumes;
+        (void)snprintf(name, sizeof name, "%c%u", prefix, i);
+        volume_init(storage, i, name, (uint64_t)1 << 30, i + 1 < volumes);
     }
+}
+
+struct storage_volume *storage_create(struct sim_storage *storage, const char *name, uint64_t bytes,
+                                      bool is_exclusive)
+{
+    unsigned i = 0;
+
+    while (i < storage->count && storage->volumes[i].disk.name[0])
+        i++;
+    if (i == STORAGE_VOLUMES_MAX)
+        return NULL;
+    storage->count = i == storage->count ? i + 1 : storage->count;
+    volume_init(storage, i, name, bytes, is_exclusive);
+    return &storage->volumes[i];
+}
+
+void storage_delete(struct sim_storage *storage, struct storage_volume *v)
+{
+    for (unsigned n = 0; n < storage->nodes; n++) {
+        if (machine_mounts_disk(storage->machines[n], &v->disk)) {
+            sim_fail(storage->sim, "%s is deleted while n%u has it mounted", v->disk.name, n);
+            return; /* the mount refers to it */
+        }
+        if (v->is_attached[n])
+            machine_detach_disk(storage->machines[n], &v->disk);
+    }
+    v->disk.tree = tree_free(v->disk.tree);
+    *v = (struct storage_volume){ .is_exclusive = true };
 }
 
 void storage_done(struct sim_storage *storage)
@@ -49,7 +86,7 @@ unsigned storage_add_node(struct sim_storage *storage, struct machine *m)
 
 struct storage_volume *storage_find(struct sim_storage *storage, const char *name)
 {
-    for (unsigned i = 0; i < storage->count; i++)
+    for (unsigned i = 0; i < storage->count && name[0]; i++)
         if (strcmp(storage->volumes[i].disk.name, name) == 0)
             return &storage->volumes[i];
     return NULL;

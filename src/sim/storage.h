@@ -10,10 +10,10 @@
 #include "sim/machine.h"
 
 #define STORAGE_NODES_MAX ATTACH_NODES_MAX
-#define STORAGE_VOLUMES_MAX ATTACH_VOLUMES_MAX
+#define STORAGE_VOLUMES_MAX 24
 
 struct storage_volume {
-    struct sim_disk disk; /* has the name of the volume: "d0", "d1", … */
+    struct sim_disk disk; /* has the name of the volume: "d0", "d1", …; "": a place for storage_create() */
     bool is_exclusive;
     bool is_block;                            /* a raw block volume: pods get the disk itself */
     uint64_t fs_bytes;                        /* size of its file system, which a node expands */
@@ -41,6 +41,11 @@ void storage_init(struct sim_storage *storage, struct sim *s, char prefix, unsig
 void storage_done(struct sim_storage *storage);
 /* Returns the number of the node. */
 unsigned storage_add_node(struct sim_storage *storage, struct machine *m);
+
+/* A volume that a driver makes, and its removal. NULL: there is no space. */
+struct storage_volume *storage_create(struct sim_storage *storage, const char *name, uint64_t bytes,
+                                      bool is_exclusive);
+void storage_delete(struct sim_storage *storage, struct storage_volume *v);
 
 /* NULL: there is no such volume. */
 struct storage_volume *storage_find(struct sim_storage *storage, const char *name);

@@ -84,5 +84,9 @@ void check_attachments(struct checkup *checkup);
 void check_nodes(struct checkup *checkup);
 void check_usage(struct checkup *checkup);
 void check_disks(struct checkup *checkup);
+void check_csi_drivers(struct checkup *checkup);
+/* check_csi.c: rules of one attachment, and of the work on a bound claim. */
+void check_attachment_age(struct checkup *checkup, const struct object *o);
+void check_claim_work(struct checkup *checkup, const struct claim *c);
 
 #endif

@@ -87,6 +87,7 @@ void check_claims(struct checkup *checkup)
                        "request less, or add space to the underlying storage", "cannot be expanded: %s",
                        resize_status_name((enum resize_status)c->resize));
         check_growth(checkup, c);
+        check_claim_work(checkup, c);
         check_deleting(checkup, &c->obj);
     }
 }

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/attachment.h"
+#include "why/why_csi.h"
+
 /* Finalizers named per object. */
 #define FINALIZERS_MAX 5
 
@@ -15,8 +18,13 @@ const char *const severity_names[] = {
 };
 /* The short type names that users type. */
 static const char *const words[KIND_COUNT] = {
-    [KIND_CLASS] = "sc", [KIND_VOLUME] = "pv", [KIND_CLAIM] = "pvc",
-    [KIND_POD] = "pod",  [KIND_NODE] = "node", [KIND_ATTACHMENT] = "volumeattachment",
+    [KIND_CLASS] = "sc",
+    [KIND_VOLUME] = "pv",
+    [KIND_CLAIM] = "pvc",
+    [KIND_POD] = "pod",
+    [KIND_NODE] = "node",
+    [KIND_ATTACHMENT] = "volumeattachment",
+    [KIND_CSI_DRIVER] = "csidriver",
 };
 static_assert(ARRAY_LEN(severity_names) == SEVERITY_COUNT, "name every severity");
 
@@ -128,6 +136,21 @@ bool check_is_permanent(const char *code)
     return name_index(str_of(code), codes, (int)ARRAY_LEN(codes), -1) >= 0;
 }
 
+/* The finalizer and the component that removes it. */
+static void write_blocker(const struct object *o, const char *finalizer, bool is_later, struct buf *out)
+{
+    const char *driver = NULL;
+    enum csi_duty duty = why_csi_attacher_of(finalizer) ? CSI_DUTY_ATTACH : CSI_DUTY_PROVISION;
+
+    if (o->kind->kind == KIND_ATTACHMENT)
+        driver = ((const struct attachment *)(const void *)o)->attacher;
+    else if (o->kind->kind == KIND_VOLUME && volume_of(o)->source.kind == SOURCE_CSI)
+        driver = volume_of(o)->source.csi->driver;
+    buf_addf(out, "%s%s", is_later ? ", " : "", finalizer);
+    if (driver && (duty == CSI_DUTY_ATTACH || strcmp(finalizer, FINALIZER_EXTERNAL_RECLAIM) == 0))
+        buf_addf(out, " (of %s for CSI driver %s)", csi_duty_sidecar(duty), driver);
+}
+
 static void write_blockers(const struct checkup *checkup, const struct object *o, struct buf *out)
 {
     size_t users = 0;
@@ -137,7 +160,7 @@ static void write_blockers(const struct checkup *checkup, const struct object *o
     if (o->finalizers.count == 0)
         buf_add_cstr(out, "nothing");
     for (uint32_t i = 0; i < o->finalizers.count && i < FINALIZERS_MAX; i++)
-        buf_addf(out, "%s%s", i ? ", " : "", o->finalizers.items[i]);
+        write_blocker(o, o->finalizers.items[i], i > 0, out);
     if (u)
         buf_addf(out, "; pod %s uses it", u->pod->obj.name);
 }
@@ -203,6 +226,7 @@ int checkup_run(struct checkup *checkup, struct error *err)
     check_nodes(checkup);
     check_usage(checkup);
     check_disks(checkup);
+    check_csi_drivers(checkup);
     if (checkup->is_out_of_memory)
         return error_no_memory(err);
     put_in_order(checkup);

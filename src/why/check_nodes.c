@@ -26,7 +26,7 @@ static void check_attachment(struct checkup *checkup, const struct attachment *a
                     !checkup->all->kinds[KIND_NODE].is_known,
          has_volume = !a->volume_name[0] || inventory_find(checkup->all, KIND_VOLUME, "", a->volume_name) ||
                       !checkup->all->kinds[KIND_VOLUME].is_known;
-    const char *advice = "see 'berth describe volumeattachment' and the driver's log";
+    const char *advice = NULL; /* 'berth why' */
 
     if (!has_node)
         check_find(checkup, SEVERITY_WARNING, "attachment-orphaned", &a->obj, advice,
@@ -42,6 +42,8 @@ static void check_attachment(struct checkup *checkup, const struct attachment *a
         check_find(checkup, SEVERITY_WARNING, "detach-failed", &a->obj, advice,
                    "cannot detach volume %s from node %s: %s", a->volume_name, a->node_name,
                    a->detach_error.message);
+    if (a->obj.is_deleting || (has_node && has_volume))
+        check_attachment_age(checkup, &a->obj);
 }
 
 void check_attachments(struct checkup *checkup)

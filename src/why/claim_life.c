@@ -12,6 +12,7 @@
 #include "controllers/protect/protect.h"
 #include "machinery/component_deps.h"
 #include "why/users.h"
+#include "why/why_csi.h"
 
 /* Pods that use the claim, with their nodes: "web-0 (on n1), web-1". Returns how many. */
 static unsigned add_users(const struct why_world *w, const struct claim *c, struct buf *out)
@@ -121,6 +122,21 @@ static void explain_by_hand(struct why_report *r, const struct claim *c, const s
     report_next(r, "nothing until the capacity of the volume is raised; the claim then follows");
 }
 
+/* The resizer of the volume's CSI driver. False: it explains nothing, or the volume has no driver. */
+static bool explain_resizer(const struct why_world *w, struct why_report *r, const struct claim *c,
+                            const char *code, const char *said)
+{
+    const struct object *o = why_get(w, KIND_VOLUME, "", c->volume_name);
+    const char *driver =
+        o && volume_of(o)->source.kind == SOURCE_CSI ? volume_of(o)->source.csi->driver : NULL;
+
+    return driver && why_csi_is_driver(w, driver) &&
+           why_csi(
+               w, r,
+               &(struct why_csi_question){
+                   .driver = driver, .duty = CSI_DUTY_RESIZE, .about = &c->obj, .code = code, .said = said });
+}
+
 static void explain_growth(const struct why_world *w, struct why_report *r, const struct claim *c,
                            const char *users)
 {
@@ -131,11 +147,16 @@ static void explain_growth(const struct why_world *w, struct why_report *r, cons
 
     if (c->resize == RESIZE_CONTROLLER_INFEASIBLE || c->resize == RESIZE_NODE_INFEASIBLE) {
         (void)find_failure(w, c, &x);
+        if (c->resize == RESIZE_CONTROLLER_INFEASIBLE)
+            (void)explain_resizer(w, r, c, "resize-infeasible", x.message);
         report_cause(r, "resize-infeasible", "it cannot be expanded to that size%s%s",
                      x.message[0] ? ": " : "", x.message);
         report_advise(r, "Request less, but not less than it has now.");
         report_next(r, "nothing until another size is requested");
-    } else if (find_failure(w, c, &x)) {
+    } else if (find_failure(w, c, &x) && !is_on_node &&
+               explain_resizer(w, r, c, "resize-failed", x.message)) {
+        return;
+    } else if (x.message[0]) {
         report_cause(r, "resize-failed", "expanding it fails: %s", x.message);
         report_next(r, "expansion is retried automatically");
     } else if (is_on_node && users[0] == '\0') {
@@ -154,17 +175,32 @@ static void explain_growth(const struct why_world *w, struct why_report *r, cons
         report_next(r, "nothing until the class allows it");
     } else if (by_hand && !has_grown) {
         explain_by_hand(r, c, by_hand);
-    } else {
+    } else if (!explain_resizer(w, r, c, "resize-failed", "")) {
         report_cause(r, "resizing", "its volume is being expanded");
         report_next(r, "the volume is expanded, then its file system");
     }
+}
+
+/* Another attributes class is requested than the volume has. */
+static void explain_modify(const struct why_world *w, struct why_report *r, const struct claim *c)
+{
+    const char *said = condition_message(c, CLAIM_MODIFY_VOLUME_ERROR);
+    bool is_wanted = strcmp(c->attributes_class, c->current_attributes_class) != 0;
+
+    if (said || (is_wanted && c->attributes_class[0]))
+        (void)explain_resizer(w, r, c, "modify-failed", said ? said : "");
+    if (said)
+        report_cause(r, "modify-failed", "its attributes class \"%s\" cannot be applied: %s",
+                     c->attributes_class, said);
+    else if (is_wanted && c->attributes_class[0])
+        report_cause(r, "modifying", "its volume is being changed to attributes class \"%s\"",
+                     c->attributes_class);
 }
 
 void why_growth(const struct why_world *w, struct why_report *r, const struct claim *c)
 {
     _cleanup_(buf_done_p) struct buf users = BUF_INIT(WHY_LINE_BYTES_MAX), has = BUF_INIT(256),
                                      asks = BUF_INIT(256);
-    const char *modify = condition_message(c, CLAIM_MODIFY_VOLUME_ERROR);
 
     quantity_format(&c->capacity, &has);
     quantity_format(&c->request, &asks);
@@ -173,9 +209,7 @@ void why_growth(const struct why_world *w, struct why_report *r, const struct cl
         report_fact(r, "it has %s and requests %s", buf_cstr(&has), buf_cstr(&asks));
         explain_growth(w, r, c, buf_cstr(&users));
     }
-    if (modify)
-        report_cause(r, "modify-failed", "its attributes class \"%s\" cannot be applied: %s",
-                     c->attributes_class, modify);
+    explain_modify(w, r, c);
     if (users.len)
         report_fact(r, "used by %s", buf_cstr(&users));
     else

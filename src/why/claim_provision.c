@@ -1,14 +1,15 @@
 /* Explains why a claim has no volume although its class has a provisioner: which one it is, whether it has
  * been requested, and what it reported.
  *
- * Berth's own plugins are inspected through the binder where it runs in this process; external provisioners
- * are known only by their events. */
+ * Berth's own plugins are inspected through the binder where it runs in this process, CSI drivers through
+ * their controllers (why_csi.h); other external provisioners are known only by their events. */
 #include "why/claim.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "controllers/binder/binder.h"
+#include "why/why_csi.h"
 
 /* --- Events of the provisioner --- */
 
@@ -126,7 +127,11 @@ static void explain_here(const struct why_world *w, struct why_report *r, const 
 static void add_provisioner(const struct why_world *w, struct why_report *r, const struct claim *c,
                             const struct claim_decision *d)
 {
-    if (why_is_one_of(w->provisioners, d->provisioner))
+    if (why_csi_is_here(w, d->provisioner))
+        report_fact(r,
+                    "class \"%s\" is provisioned by CSI driver '%s', whose controllers run in this process",
+                    c->class, d->provisioner);
+    else if (why_is_one_of(w->provisioners, d->provisioner))
         report_fact(r, "class \"%s\" is provisioned by '%s', in the controllers' own process", c->class,
                     d->provisioner);
     else if (strcmp(d->class->provisioner, d->provisioner) != 0)
@@ -135,6 +140,21 @@ static void add_provisioner(const struct why_world *w, struct why_report *r, con
     else
         report_fact(r, "class \"%s\" is provisioned by '%s', which runs outside the controllers", c->class,
                     d->provisioner);
+}
+
+/* A provisioner that has reported its work without a failure is left alone. */
+static bool explain_csi(const struct why_world *w, struct why_report *r, const struct claim *c,
+                        const char *driver, const struct provisioner_event *last)
+{
+    const struct why_csi_question q = { .driver = driver,
+                                        .duty = CSI_DUTY_PROVISION,
+                                        .about = &c->obj,
+                                        .code = "provisioning-failed",
+                                        .said = last->is_failure ? last->text : "" };
+
+    if (!why_csi_is_driver(w, driver) || (last->is_set && !last->is_failure && !why_csi_is_here(w, driver)))
+        return false;
+    return why_csi(w, r, &q);
 }
 
 static void explain_outside(const struct why_world *w, struct why_report *r, const struct claim *c,
@@ -153,6 +173,8 @@ static void explain_outside(const struct why_world *w, struct why_report *r, con
     if (!object_annotation_is(&c->obj, ANN_PROVISIONER, d->provisioner)) {
         report_cause(r, "provisioner-not-asked", "the binder is about to request a volume from '%s'",
                      d->provisioner);
+    } else if (explain_csi(w, r, c, d->provisioner, &x)) {
+        return;
     } else if (x.is_failure) {
         report_cause(r, "provisioning-failed", "provisioner '%s' fails: %s", d->provisioner, x.text);
         report_advise(r, c->source

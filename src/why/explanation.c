@@ -34,9 +34,8 @@ static const struct {
     enum kind kind;
     void (*explain)(const struct why_world *w, struct why_report *r, const struct object *o);
 } explainers[] = {
-    { KIND_CLAIM, why_claim },
-    { KIND_VOLUME, why_volume },
-    { KIND_POD, why_pod },
+    { KIND_CLAIM, why_claim },           { KIND_VOLUME, why_volume },     { KIND_POD, why_pod },
+    { KIND_ATTACHMENT, why_attachment }, { KIND_CSI_DRIVER, why_driver },
 };
 
 /* --- Create and free --- */

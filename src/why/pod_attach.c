@@ -12,6 +12,7 @@
 #include "controllers/attach/attach.h"
 #include "why/unmountable.h"
 #include "why/users.h"
+#include "why/why_csi.h"
 
 /* For a volume of a migrated plugin the node compares the driver's topology. */
 static bool is_reachable(const struct volume *v, const struct node *n, struct error *err)
@@ -61,10 +62,22 @@ static bool explain_elsewhere(const struct why_world *w, struct why_report *r, c
     return true;
 }
 
+/* What the controllers of the driver know of it, after the cause: as facts. */
+static void add_attacher(const struct why_world *w, struct why_report *r, const struct attachment *a)
+{
+    const struct why_csi_question q = {
+        .driver = a->attacher, .duty = CSI_DUTY_ATTACH, .about = &a->obj, .code = "attach-failed", .said = ""
+    };
+
+    if (why_csi_is_driver(w, a->attacher))
+        (void)why_csi(w, r, &q);
+    report_advise(r, "See the attachment: berth why va/%s", a->obj.name);
+}
+
 static void explain_attachment(const struct why_world *w, struct why_report *r, const struct pod *p,
                                const struct volume *v)
 {
-    const struct attachment *a = why_attachment(w, v, p->node_name);
+    const struct attachment *a = why_find_attachment(w, v, p->node_name);
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
     char age[WHY_AGE_BYTES_MAX];
 
@@ -78,6 +91,7 @@ static void explain_attachment(const struct why_world *w, struct why_report *r, 
                      p->node_name, a->attach_error.message);
         report_fact(r, "the error is %s old", why_age(w, a->attach_error.time, age));
         report_next(r, "%s retries", a->attacher);
+        add_attacher(w, r, a);
     } else if ((v->modes & (ACCESS_ROX | ACCESS_RWX)) == 0 &&
                why_attached(w, v, p->node_name, WHY_ANY, &nodes) > 0) {
         (void)explain_elsewhere(w, r, p, v, buf_cstr(&nodes));
@@ -86,6 +100,7 @@ static void explain_attachment(const struct why_world *w, struct why_report *r, 
                      p->node_name, a->attacher);
         report_advise(r, "If this persists, the external attacher of %s is not running.", a->attacher);
         report_next(r, "%s attaches it", a->attacher);
+        add_attacher(w, r, a);
     } else {
         report_cause(r, "not-attached",
                      "volume %s is not attached to node %s, and no VolumeAttachment exists", v->obj.name,

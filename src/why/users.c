@@ -172,7 +172,8 @@ size_t why_attached(const struct why_world *w, const struct volume *v, const cha
     return list_end(&l);
 }
 
-const struct attachment *why_attachment(const struct why_world *w, const struct volume *v, const char *node)
+const struct attachment *why_find_attachment(const struct why_world *w, const struct volume *v,
+                                             const char *node)
 {
     const struct why_found *found = attachments_of(w, v);
 

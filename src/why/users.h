@@ -27,7 +27,8 @@ enum why_attachments { WHY_ANY, WHY_ATTACHED, WHY_TO_BE_ATTACHED };
 size_t why_attached(const struct why_world *w, const struct volume *v, const char *except_node,
                     enum why_attachments which, struct buf *out);
 /* The attachment of the volume to the node; NULL for none. */
-const struct attachment *why_attachment(const struct why_world *w, const struct volume *v, const char *node);
+const struct attachment *why_find_attachment(const struct why_world *w, const struct volume *v,
+                                             const char *node);
 
 /* The claim that the volume names, with any uid; NULL when it does not exist. */
 const struct claim *why_claim_of(const struct why_world *w, const struct volume *v);

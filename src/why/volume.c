@@ -17,6 +17,7 @@
 #include "why/claim.h"
 #include "why/unmountable.h"
 #include "why/users.h"
+#include "why/why_csi.h"
 #include "why/why_walk.h"
 
 /* Deletion may fail for a good reason: the data can be kept. */
@@ -37,7 +38,45 @@
 
 /* --- It is being deleted --- */
 
-static void explain_finalizer(struct why_report *r, const struct volume *v, const char *finalizer)
+/* The controllers of its CSI driver. False: they explain nothing, or it has no driver. */
+static bool explain_driver(const struct why_world *w, struct why_report *r, const struct volume *v,
+                           enum csi_duty duty, const char *code, const char *said)
+{
+    const char *driver = v->source.kind == SOURCE_CSI ? v->source.csi->driver : NULL;
+
+    return driver && why_csi_is_driver(w, driver) &&
+           why_csi(w, r,
+                   &(struct why_csi_question){
+                       .driver = driver, .duty = duty, .about = &v->obj, .code = code, .said = said });
+}
+
+/* The attacher of its driver keeps it until it is detached. */
+static void explain_attacher(const struct why_world *w, struct why_report *r, const struct volume *v,
+                             const char *finalizer)
+{
+    _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
+
+    if (why_attached(w, v, NULL, WHY_ANY, &nodes) > 0) {
+        report_cause(r, "attached", "it is being deleted, and is kept while it is attached to %s (%s)",
+                     buf_cstr(&nodes), finalizer);
+        report_advise(r, "See what keeps it attached: berth get volumeattachments");
+        report_next(r, "it is detached, then the finalizer %s is removed", finalizer);
+        return;
+    }
+    report_cause(r, "finalizer",
+                 "it is being deleted, and the attacher of its CSI driver has to remove the finalizer %s",
+                 finalizer);
+    if (!explain_driver(w, r, v, CSI_DUTY_ATTACH, "finalizer", ""))
+        report_advise(r, "Start the driver's controllers: berth controllers --csi-endpoint unix://PATH, or "
+                         "external-attacher.");
+    report_advise(r,
+                  "Only if the driver is gone for good: berth patch pv %s --type=json -p "
+                  "'[{\"op\":\"remove\",\"path\":\"/metadata/finalizers\"}]'",
+                  v->obj.name);
+}
+
+static void explain_finalizer(const struct why_world *w, struct why_report *r, const struct volume *v,
+                              const char *finalizer)
 {
     bool is_reclaim = strcmp(finalizer, FINALIZER_RECLAIM) == 0;
 
@@ -66,6 +105,10 @@ static void explain_finalizer(struct why_report *r, const struct volume *v, cons
         if (v->reclaim != RECLAIM_DELETE)
             report_fact(r, "its reclaim policy is %s: the storage is not deleted",
                         reclaim_policy_names[v->reclaim]);
+        if (!is_reclaim)
+            (void)explain_driver(w, r, v, CSI_DUTY_PROVISION, "failing", "");
+    } else if (why_csi_attacher_of(finalizer)) {
+        explain_attacher(w, r, v, finalizer);
     } else {
         report_cause(r, "finalizer", "it is being deleted, and waits for the component that set finalizer %s",
                      finalizer);
@@ -75,17 +118,17 @@ static void explain_finalizer(struct why_report *r, const struct volume *v, cons
 }
 
 /* Finalizers of other components first: Berth removes its own automatically. */
-static void explain_deleting(struct why_report *r, const struct volume *v)
+static void explain_deleting(const struct why_world *w, struct why_report *r, const struct volume *v)
 {
     const struct texts *all = &v->obj.finalizers;
 
     if (v->phase == VOLUME_BOUND && object_has_finalizer(&v->obj, FINALIZER_VOLUME_PROTECTION))
-        explain_finalizer(r, v, FINALIZER_VOLUME_PROTECTION);
+        explain_finalizer(w, r, v, FINALIZER_VOLUME_PROTECTION);
     for (uint32_t i = 0; i < all->count; i++)
         if (strcmp(all->items[i], FINALIZER_VOLUME_PROTECTION) != 0)
-            explain_finalizer(r, v, all->items[i]);
+            explain_finalizer(w, r, v, all->items[i]);
     if (!report_has_cause(r) && all->count > 0)
-        explain_finalizer(r, v, all->items[0]);
+        explain_finalizer(w, r, v, all->items[0]);
     if (all->count == 0)
         report_cause(r, "going", "it is being deleted, and nothing blocks it");
 }
@@ -375,9 +418,17 @@ static void explain_outside(const struct why_world *w, struct why_report *r, con
     static const char *const reasons[] = { "VolumeFailedDelete", NULL };
     const char *by = object_annotation(&v->obj, ANN_PROVISIONED_BY);
     _cleanup_(buf_done_p) struct buf nodes = BUF_INIT(WHY_LINE_BYTES_MAX);
-    struct why_warning said;
+    struct why_warning said = { .message = "" };
+    bool has_failed = why_last_event(w, &v->obj, reasons, &said);
 
-    if (why_last_event(w, &v->obj, reasons, &said)) {
+    if (explain_driver(w, r, v, CSI_DUTY_PROVISION, "failing", has_failed ? said.message : "")) {
+        report_advise(r, ADVISE_KEEP, v->obj.name);
+        if (why_attached(w, v, NULL, WHY_ANY, &nodes) > 0)
+            report_fact(r, "it is attached to %s, and cannot be deleted before it is detached",
+                        buf_cstr(&nodes));
+        return;
+    }
+    if (has_failed) {
         report_cause(r, "failing", "deleting it fails: %s", said.message);
         report_advise(r, "Fix the error above; Berth retries automatically.");
         report_advise(r, ADVISE_KEEP, v->obj.name);
@@ -558,7 +609,7 @@ void why_volume(const struct why_world *w, struct why_report *r, const struct ob
     else
         report_state(r, "%s", phase[0] ? phase : "Pending");
     if (v->obj.is_deleting)
-        explain_deleting(r, v);
+        explain_deleting(w, r, v);
     is_reachable = explain_reach(w, r, v);
     explain_disk(r, v);
     why_unmountable_kind(w, r, v);

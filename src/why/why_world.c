@@ -19,6 +19,7 @@ static const struct {
     { KIND_VOLUME, true },    { KIND_CLAIM, true },       { KIND_CLASS, true },
     { KIND_POD, true },       { KIND_NODE, false },       { KIND_ATTACHMENT, false },
     { KIND_CSI_NODE, false }, { KIND_CSI_DRIVER, false }, { KIND_CSI_CAPACITY, false },
+    { KIND_LEASE, false },
 };
 
 int why_world_caches(struct why_world *w, struct informers *all, struct error *err)
@@ -173,6 +174,8 @@ static const struct {
     { KIND_CLAIM, "pvc" },
     { KIND_VOLUME, "pv" },
     { KIND_POD, "pod" },
+    { KIND_ATTACHMENT, "va" },
+    { KIND_CSI_DRIVER, "csidriver" },
 };
 
 const char *why_type(enum kind k)
@@ -204,5 +207,7 @@ int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct w
     }
     return error_set(
         err, ERR_NOT_FOUND,
-        "cannot explain \"%s\": supported are pvc/NAMESPACE/NAME, pv/NAME and pod/NAMESPACE/NAME", path);
+        "cannot explain \"%s\": supported are pvc/NAMESPACE/NAME, pv/NAME, pod/NAMESPACE/NAME, va/NAME and "
+        "csidriver/NAME",
+        path);
 }

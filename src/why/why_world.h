@@ -17,6 +17,7 @@ struct csi_controllers;
 struct attach;
 struct binder;
 struct scheduler;
+struct store;
 struct why_work;
 
 /* The newest events of an object, at most this many. */
@@ -47,7 +48,8 @@ struct why_world {
     void (*each_event)(void *ctx, const struct object *about, struct why_event_slice *slice, why_event_fn *fn,
                        void *fn_ctx);
     void *ctx;
-    struct why_work *work; /* of the current explanation; NULL otherwise */
+    const struct store *store; /* of the server in this process, for leases, which are not cached; or NULL */
+    struct why_work *work;     /* of the current explanation; NULL otherwise */
 };
 
 /* Adds caches for a command against a server: every kind that explanations read. Call before the informers
@@ -85,6 +87,8 @@ const char *why_age(const struct why_world *w, struct timestamp since, char to[s
 void why_claim(const struct why_world *w, struct why_report *r, const struct object *claim);
 void why_volume(const struct why_world *w, struct why_report *r, const struct object *volume);
 void why_pod(const struct why_world *w, struct why_report *r, const struct object *pod);
+void why_attachment(const struct why_world *w, struct why_report *r, const struct object *attachment);
+void why_driver(const struct why_world *w, struct why_report *r, const struct object *driver);
 
 struct why_question {
     enum kind kind;
@@ -96,8 +100,8 @@ struct why_question {
  * explanation in slices (explanation.h, which describes the errors, too). */
 int why_explain(const struct why_world *w, const struct why_question *q, struct buf *out, struct error *err);
 
-/* A question as a path: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME". The names point into `to`.
- * ERR_NOT_FOUND for any other path. */
+/* A question as a path: "pvc/NAMESPACE/NAME", "pv/NAME", "pod/NAMESPACE/NAME", "va/NAME", "csidriver/NAME".
+ * The names point into `to`. ERR_NOT_FOUND for any other path. */
 #define WHY_PATH_BYTES_MAX 1024
 int why_read_path(const char *path, char to[static WHY_PATH_BYTES_MAX], struct why_question *ret,
                   struct error *err);

@@ -20,6 +20,30 @@ static void check_message(enum csi_method m, struct str text)
     rpc_message_free(&message);
 }
 
+/* The answers of the Controller service, as csi_peer.c reads them. */
+static void check_controller_messages(struct str text)
+{
+    static const ProtobufCMessageDescriptor *const answers[] = {
+        &csi__v1__get_plugin_capabilities_response__descriptor,
+        &csi__v1__controller_get_capabilities_response__descriptor,
+        &csi__v1__create_volume_response__descriptor,
+        &csi__v1__controller_publish_volume_response__descriptor,
+        &csi__v1__controller_expand_volume_response__descriptor,
+        &csi__v1__list_volumes_response__descriptor,
+        &csi__v1__get_capacity_response__descriptor,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        struct buf again = BUF_INIT(text.len * 2 + 64);
+        ProtobufCMessage *message = rpc_message_read(answers[i], text);
+        struct error err = { 0 };
+
+        FUZZ_CHECK(!message || rpc_message_pack(message, &again, &err) == 0);
+        rpc_message_free(&message);
+        buf_done(&again);
+    }
+}
+
 /* Messages as a streaming answer holds them, one behind the other. */
 static void check_frames(struct str text)
 {
@@ -47,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_message(CSI_NODE_CAPABILITIES, text);
     check_message(CSI_NODE_STATS, text);
     check_message(CSI_REGISTRATION_INFO, text);
+    check_controller_messages(text);
     check_frames(text);
     rpc_words_read(text, &words);
     FUZZ_CHECK(words.failed == ERR_TOO_LARGE || strlen(buf_cstr(&words)) == words.len);

@@ -556,13 +556,23 @@ static void do_list_snapshots(struct fake_csi *f, struct fake_request *q)
 static void do_capacity(struct fake_csi *f, struct fake_request *q)
 {
     Csi__V1__GetCapacityRequest *m = read_request(q, &csi__v1__get_capacity_request__descriptor);
+    const Csi__V1__Topology *t = m->accessible_topology;
     Csi__V1__GetCapacityResponse out;
+    Csi__V1__Int64Value most;
 
     csi__v1__get_capacity_response__init(&out);
+    csi__v1__int64_value__init(&most);
+    show(f, "segment=");
+    for (size_t i = 0; t && i < t->n_segments; i++)
+        show(f, "%s%s:%s", i ? "," : "", t->segments[i]->key, t->segments[i]->value);
+    show(f, " ");
     show_pairs(f, "p", m->parameters, m->n_parameters);
-    if (m->accessible_topology)
-        show_topologies(f, "topology", &m->accessible_topology, 1);
     out.available_capacity = f->capacity;
+    for (size_t i = 0; i < FAKE_VOLUMES_MAX; i++)
+        out.available_capacity -= f->volumes[i].id[0] ? f->volumes[i].bytes : 0;
+    most.value = f->volume_max;
+    if (f->volume_max)
+        out.maximum_volume_size = &most;
     set_answer(q, &out.base);
     free_request(m);
 }
@@ -651,7 +661,7 @@ static const struct {
     { "ControllerGetCapabilities", do_controller_capabilities, true },
     { "NodeGetCapabilities", do_node_capabilities, true },
     { "ListVolumes", do_list, true },
-    { "GetCapacity", do_capacity, true },
+    { "GetCapacity", do_capacity, false },
     { "ControllerGetVolume", do_get_volume, true },
     { "CreateVolume", do_create, false },
     { "DeleteVolume", do_delete, false },

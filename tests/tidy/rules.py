@@ -131,8 +131,6 @@ ALLOWED_CALLS = [
 
 # Functions that the program does not call, and why they are there.
 FOR_TESTS = {
-    "csi_controllers_driver": "the state of a CSI driver, which explanations do not show yet",
-    "csi_controllers_explain": "the state of its work on an object, which explanations do not show yet",
     "explanation_looks": "shows what one slice of an explanation has cost",
     "field_selector_format": "writes what was parsed: tests and a fuzz target compare the two",
     "http_strangers": "shows how many connections count against the limit",

@@ -512,4 +512,25 @@ TEST(csi_sidecars_cannot_have_other_volumes_reclaimed)
     ASSERT_SENT(&w, 200, "DELETE", VOLUMES "/own", NULL);
 }
 
+/* They record the state of a driver, and change nothing else of it. */
+TEST(csi_drivers_annotate_their_csidriver)
+{
+    static const char path[] = "/apis/storage.k8s.io/v1/csidrivers";
+    _cleanup_(served_done) struct served w;
+
+    served_make(&w, false, 0, 0);
+    served_settle(&w);
+    w.peer = &admin;
+    ASSERT_SENT(&w, 201, "POST", path, "{'metadata':{'name':'d'},'spec':{}}");
+    w.peer = &csi_driver;
+    ASSERT_SENT(&w, 200, "MERGE", "/apis/storage.k8s.io/v1/csidrivers/d",
+                "{'metadata':{'annotations':{'csi.berth.io/state':'{}'}}}");
+    ASSERT_REFUSED(
+        &w, 403, "Forbidden",
+        "csidrivers.storage.k8s.io \"d\" is forbidden: group \"berth:csi\" cannot change the spec of "
+        "a CSIDriver",
+        "MERGE", "/apis/storage.k8s.io/v1/csidrivers/d", "{'spec':{'requiresRepublish':true}}");
+    ASSERT_SENT(&w, 403, "DELETE", "/apis/storage.k8s.io/v1/csidrivers/d", NULL);
+}
+
 TEST_MAIN()

@@ -11,7 +11,20 @@
 
 #define GROUPS(...) ((const char *const[]){ __VA_ARGS__, GROUP_AUTHENTICATED, NULL })
 
-enum who { ADMIN, READER, CONTROLLERS, SCHEDULER, CSI, NODE, PLAIN, ANONYMOUS, FAKE_NODE, WHO_COUNT };
+enum who {
+    ADMIN,
+    READER,
+    CONTROLLERS,
+    SCHEDULER,
+    CSI,
+    CSI_NODE,
+    NODE,
+    PLAIN,
+    ANONYMOUS,
+    FAKE_NODE,
+    FAKE_CSI_NODE,
+    WHO_COUNT
+};
 
 static struct user user_of(enum who who)
 {
@@ -21,10 +34,12 @@ static struct user user_of(enum who who)
         [CONTROLLERS] = { GROUP_AUTHENTICATED },
         [SCHEDULER] = { GROUP_AUTHENTICATED },
         [CSI] = { GROUP_CSI, GROUP_AUTHENTICATED },
+        [CSI_NODE] = { GROUP_CSI_NODES, GROUP_AUTHENTICATED },
         [NODE] = { GROUP_NODES, GROUP_AUTHENTICATED },
         [PLAIN] = { GROUP_AUTHENTICATED },
         [ANONYMOUS] = { GROUP_UNAUTHENTICATED },
         [FAKE_NODE] = { GROUP_AUTHENTICATED },
+        [FAKE_CSI_NODE] = { GROUP_AUTHENTICATED },
     };
     static const char *const names[] = {
         [ADMIN] = "root",
@@ -32,10 +47,12 @@ static struct user user_of(enum who who)
         [CONTROLLERS] = USER_CONTROLLERS,
         [SCHEDULER] = USER_SCHEDULER,
         [CSI] = "driver",
+        [CSI_NODE] = "berth:csi-node:n1",
         [NODE] = "system:node:n1",
         [PLAIN] = "bob",
         [ANONYMOUS] = USER_ANONYMOUS,
         [FAKE_NODE] = "system:node:n1",
+        [FAKE_CSI_NODE] = "berth:csi-node:n1",
     };
 
     return (struct user){ names[who], "", groups[who], NULL };
@@ -177,11 +194,33 @@ TEST(csi_sidecars)
         "create csistoragecapacities.storage.k8s.io kube-system", "watch csinodes.storage.k8s.io",
         "update volumesnapshotcontents.snapshot.storage.k8s.io -/c",
         "patch volumesnapshots.snapshot.storage.k8s.io/status shop/s", "get secrets shop/db", "list pods",
-        "watch nodes", "create events shop", "delete leases.coordination.k8s.io kube-system/x");
-    NO(CSI, "list secrets", "watch secrets shop", "create persistentvolumeclaims shop",
-       "delete persistentvolumeclaims shop/db", "create volumeattachments.storage.k8s.io",
-       "create storageclasses.storage.k8s.io", "patch csinodes.storage.k8s.io -/n1", "delete pods shop/db-0",
-       "patch nodes -/n1", "list configmaps", "create serviceaccounts/token shop/db");
+        "watch nodes", "create events shop", "delete leases.coordination.k8s.io kube-system/x",
+        "patch csidrivers.storage.k8s.io -/d", "create configmaps kube-system",
+        "patch configmaps kube-system/berth-csi-d");
+    NO(CSI, "update csidrivers.storage.k8s.io -/d", "get configmaps shop/c", "list secrets",
+       "watch secrets shop", "create persistentvolumeclaims shop", "delete persistentvolumeclaims shop/db",
+       "create volumeattachments.storage.k8s.io", "create storageclasses.storage.k8s.io",
+       "patch csinodes.storage.k8s.io -/n1", "delete pods shop/db-0", "patch nodes -/n1", "list configmaps",
+       "create serviceaccounts/token shop/db");
+}
+
+TEST(csi_controllers_of_a_node)
+{
+    YES(CSI_NODE, "create persistentvolumes", "delete persistentvolumes -/x", "list persistentvolumes",
+        "patch persistentvolumeclaims shop/db", "watch persistentvolumeclaims", "watch nodes",
+        "list csinodes.storage.k8s.io", "list storageclasses.storage.k8s.io", "create events shop",
+        "create csistoragecapacities.storage.k8s.io kube-system", "create configmaps kube-system",
+        "get configmaps kube-system/berth-csi-x.csi-n1", "patch configmaps kube-system/berth-csi-x.csi-n1");
+    NO(CSI_NODE, "get secrets shop/db", "list secrets", "patch persistentvolumes/status -/x",
+       "patch persistentvolumeclaims/status shop/db", "create persistentvolumeclaims shop",
+       "delete persistentvolumeclaims shop/db", "deletecollection persistentvolumes", "list pods",
+       "patch nodes -/n1", "patch csinodes.storage.k8s.io -/n1", "list configmaps kube-system",
+       "get configmaps kube-system/berth-csi-x.csi-n2", "get configmaps kube-system/berth-csi-n1",
+       "get configmaps kube-system/other-n1", "get configmaps shop/berth-csi-x.csi-n1",
+       "create configmaps shop", "delete configmaps kube-system/berth-csi-x.csi-n1",
+       "create leases.coordination.k8s.io kube-system", "patch volumeattachments.storage.k8s.io -/a",
+       "get /metrics");
+    NO(FAKE_CSI_NODE, "list persistentvolumes", "create persistentvolumes", "watch nodes");
 }
 
 TEST(apiserver_83_authenticated_and_nobody)

@@ -578,6 +578,7 @@ static const struct unfit unfit[] = {
     { "S67_a_claim_that_only_the_server_knows_keeps_its_volume", FAULT(CRASH), "a new process knows too" },
     { "S68_without_an_answer_nothing_is_released", FAULT_ANY, "is about a fault of its own" },
     { "S69_another_claim_by_the_name_is_looked_up", FAULT(CRASH), "a new process sees them both" },
+    { "S69_answer_about_an_old_claim_does_not_release_the_volume", FAULT_ANY, "is about a fault of its own" },
     { "S71_modes_that_differ_are_told_to_both", FAULT_ANY, "sends nothing" },
     { "a_claim_whose_volume_is_gone_comes_back", FAULT(CRASH), "a new process knows that it is gone" },
     { "S82_a_start_among_bound_pairs_writes_nothing", FAULT_ANY, "a thousand of S1 and S13" },

@@ -175,6 +175,49 @@ TEST(call_record_is_created_again)
     parts_done(&w);
 }
 
+/* The answer to the creation of the ConfigMap was lost, or another process has created it. */
+TEST(call_record_reads_what_exists)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w);
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 201, "POST", MAPS, "{'metadata':{'name':'berth-calls'}}");
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 5);
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
+    ASSERT_SENT(&w.served, 200, "GET", RECORD, NULL);
+    ASSERT_STR("-", got(&w.served, "data"));
+    parts_done(&w);
+}
+
+/* The process ended after the volume was saved, and the claim is bound when the next one reads the record. */
+TEST(call_record_ends_with_a_bound_claim)
+{
+    char uid[64], text[512];
+    struct parts w;
+
+    begin(&w);
+    storage.uncertain = 1;
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 1);
+    ASSERT_INT(1, storage.made);
+    (void)snprintf(
+        text, sizeof text,
+        "{'metadata':{'name':'x'},'spec':{'accessModes':['ReadWriteOnce','ReadOnlyMany'],"
+        "'storageClassName':'c','resources':{'requests':{'storage':'3Gi'}},'volumeMode':'Filesystem',"
+        "'volumeName':'pvc-%s'}}",
+        uid);
+    ASSERT_SENT(&w.served, 200, "PUT", CLAIMS "/x", text);
+    restart(&w);
+    pass(&w, 5);
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
+    ASSERT_SENT(&w.served, 200, "GET", RECORD, NULL);
+    ASSERT_STR("-", got(&w.served, "data"));
+    parts_done(&w);
+}
+
 static void one_claim(struct parts *w)
 {
     char uid[64];

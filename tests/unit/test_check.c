@@ -53,6 +53,12 @@ static void begin(void)
     world_begin();
 }
 
+static void put_registered(const char *node, const char *driver)
+{
+    put(KIND_CSI_NODE, "{'metadata':{'name':'%s'},'spec':{'drivers':[{'name':'%s','nodeID':'1'}]}}", node,
+        driver);
+}
+
 /* A healthy pair. */
 static void put_pair(void)
 {
@@ -523,24 +529,114 @@ TEST(attachments)
     static const char row[] = "{'metadata':{'name':'%s'},'spec':{'attacher':'d','nodeName':'%s','source':{'"
                               "persistentVolumeName':'%s'}},"
                               "'status':{'attached':%s%s}}";
-    const char *advice = "see 'berth describe volumeattachment' and the driver's log\n";
-    char expected[2048];
 
     begin();
     put_pair();
     put_node("n1", true, "");
+    put_registered("n1", "d");
     put(KIND_ATTACHMENT, row, "a-fine", "n1", "pv-1", "true", "");
     put(KIND_ATTACHMENT, row, "b", "n9", "pv-1", "true", "");
     put(KIND_ATTACHMENT, row, "c", "n1", "pv-9", "true", "");
     put(KIND_ATTACHMENT, row, "d", "n1", "pv-1", "false", ",'attachError':{'message':'no slot'}");
     put(KIND_ATTACHMENT, row, "e", "n1", "pv-1", "true", ",'detachError':{'message':'busy'}");
-    (void)snprintf(expected, sizeof expected,
-                   "warning: volumeattachment/d: cannot attach volume pv-1 to node n1: no slot; %s"
-                   "warning: volumeattachment/b: is for node n9, which does not exist; %s"
-                   "warning: volumeattachment/c: is for volume pv-9, which does not exist; %s"
-                   "warning: volumeattachment/e: cannot detach volume pv-1 from node n1: busy; %s",
-                   advice, advice, advice, advice);
-    ASSERT_STR(expected, findings());
+    ASSERT_STR("warning: volumeattachment/d: cannot attach volume pv-1 to node n1: no slot; see 'berth why "
+               "volumeattachment/d'\n"
+               "warning: volumeattachment/b: is for node n9, which does not exist; see 'berth why "
+               "volumeattachment/b'\n"
+               "warning: volumeattachment/c: is for volume pv-9, which does not exist; see 'berth why "
+               "volumeattachment/c'\n"
+               "warning: volumeattachment/e: cannot detach volume pv-1 from node n1: busy; see 'berth why "
+               "volumeattachment/e'\n",
+               findings());
+}
+
+/* --- CSI --- */
+
+/* csi-36: with the owner of the finalizer. */
+TEST(attachments_that_take_too_long)
+{
+    static const char row[] =
+        "{'metadata':{'name':'%s','creationTimestamp':'2026-01-01T00:%s:00Z'%s},'spec':{'attacher':'d',"
+        "'nodeName':'n1','source':{'persistentVolumeName':'pv-1'}},'status':{'attached':false}}";
+    static struct told_cause told[] = { { "late", "lease-held", "sidecar-1 has to do it" },
+                                        { NULL, NULL, NULL } };
+
+    begin();
+    put_pair();
+    put_node("n1", true, "");
+    put_registered("n1", "d");
+    put(KIND_ATTACHMENT, row, "new", "58", "");
+    put(KIND_ATTACHMENT, row, "late", "48", "");
+    put(KIND_ATTACHMENT, row, "stays", "10",
+        ",'deletionTimestamp':'2026-01-01T00:30:00Z','finalizers':['external-attacher/d']");
+    ASSERT_STR(
+        "warning: volumeattachment/late: has been waiting for 12m for volume pv-1 to be attached to "
+        "node n1: sidecar-1 has to do it; see 'berth why volumeattachment/late'\n"
+        "warning: volumeattachment/stays: has been Terminating for 30m, blocked by external-attacher/d "
+        "(of external-attacher for CSI driver d); see 'berth why volumeattachment/stays'\n",
+        findings_told(told, 0));
+}
+
+TEST(expansions_that_take_too_long)
+{
+    static const char row[] =
+        "{'metadata':{'namespace':'shop','name':'%s','uid':'u-shop/%s'},'spec':{'accessModes':["
+        "'ReadWriteOnce'],'resources':{'requests':{'storage':'9Gi'}},'volumeName':'%s'},'status':{'phase':"
+        "'Bound','capacity':{'storage':'5Gi'},'conditions':[{'type':'%s','status':'True',"
+        "'lastTransitionTime':'2026-01-01T00:%s:00Z'}]}}";
+
+    begin();
+    put_registered("n1", "d");
+    put_volume("pv-1", "", "Bound", "shop/db", ",'csi':{'driver':'d','volumeHandle':'1'}");
+    put_volume("pv-2", "", "Bound", "shop/web", ",'csi':{'driver':'d','volumeHandle':'2'}");
+    put_volume("pv-3", "", "Bound", "shop/new", ",'csi':{'driver':'d','volumeHandle':'3'}");
+    put(KIND_CLAIM, row, "db", "db", "pv-1", "Resizing", "20");
+    put(KIND_CLAIM, row, "web", "web", "pv-2", "ModifyingVolume", "30");
+    put(KIND_CLAIM, row, "new", "new", "pv-3", "Resizing", "59");
+    ASSERT_STR(
+        "warning: pvc/web -n shop: its volume pv-2 has been changing its attributes class for 30m; see "
+        "'berth why pvc/web -n shop'\n"
+        "warning: pvc/db -n shop: its volume pv-1 has been expanding for 40m; " WHY_PVC,
+        findings());
+}
+
+#define GONE_ADVICE                                                                                          \
+    "; start the driver again; if it is gone for good, delete these objects, then remove the finalizers of " \
+    "its controllers, which nothing else does: berth patch pv NAME --type=merge -p "                         \
+    "'{\"metadata\":{\"finalizers\":null}}'\n"
+
+TEST(drivers_that_are_gone)
+{
+    static const char lease[] =
+        "{'metadata':{'namespace':'storage','name':'external-resizer-d'},'spec':{'holderIdentity':'x',"
+        "'leaseDurationSeconds':15,'renewTime':'2026-01-01T%s.000000Z'}}";
+
+    for (int i = 0; i < 3; i++) {
+        begin();
+        put_volume("pv-1", "", "Bound", "shop/db", ",'csi':{'driver':'d','volumeHandle':'1'}");
+        put_claim("shop/db", "", "Bound", "pv-1", "");
+        put_registered("n1", i == 0 ? "d" : "other");
+        if (i > 0)
+            put(KIND_LEASE, lease, i == 1 ? "00:59:50" : "00:30:00");
+        ASSERT_STR(i < 2
+                       ? ""
+                       : "warning: csidriver/d: is on no node and no process holds its leases, but 1 volume "
+                         "and 0 attachments refer to it" GONE_ADVICE,
+                   findings());
+    }
+}
+
+TEST(drivers_that_are_not_ready)
+{
+    static struct told_cause told[] = { { "d", "driver-not-ready", "CSI driver d is not ready" },
+                                        { "e", "no-csi-controller", "no process serves it" },
+                                        { NULL, NULL, NULL } };
+
+    begin();
+    put(KIND_CSI_DRIVER, "{'metadata':{'name':'d'},'spec':{}}");
+    put(KIND_CSI_DRIVER, "{'metadata':{'name':'e'},'spec':{}}");
+    ASSERT_STR("warning: csidriver/d: CSI driver d is not ready; see 'berth why csidriver/d'\n",
+               findings_told(told, 0));
 }
 
 #define NODE_ADVICE                                                          \

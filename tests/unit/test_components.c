@@ -17,7 +17,8 @@ TEST(every_row_is_whole)
 {
     for (const struct component *c = daemon_components; c->name; c++) {
         assert_true(c->new && c->start && c->stop);
-        assert_true(c->part & daemon_serve.parts);
+        /* The last one is added to a node agent. */
+        assert_true(c->part & (daemon_serve.parts | DAEMON_CSI_NODE));
         assert_int_equal(c->part & (c->part - 1), 0); /* one part */
         assert_int_equal(c->kinds & c->kinds_optional, 0);
         assert_true(!c->workers == !c->queue_max);
@@ -39,6 +40,7 @@ TEST(the_components_of_a_part_share_a_lease)
     ASSERT_STR("berth-scheduler", daemon_lease(DAEMON_SCHEDULER));
     assert_null(daemon_lease(DAEMON_NODE));
     assert_null(daemon_lease(DAEMON_CSI)); /* one for each function of each driver */
+    assert_null(daemon_lease(DAEMON_CSI_NODE));
     ASSERT_STR("berth-controllers", daemon_lease(daemon_controllers.parts));
 }
 
@@ -207,6 +209,9 @@ TEST(what_is_refused)
         { &daemon_controllers,
           { .csi_endpoints = { { "/a" }, 1 }, .csi.is_off = true },
           "--csi-endpoint contradicts the setting csi.controllers: off" },
+        { &daemon_node,
+          { .node.root = "/r", .node.csi_kubeconfig = "/k", .csi.is_off = true },
+          "--csi-kubeconfig contradicts the setting csi.controllers: off" },
         { &daemon_controllers,
           { .csi_endpoints = { { "/1,/2,/3,/4,/5,/6,/7,/8", "/9,/10,/11,/12,/13,/14,/15,/16,/17" }, 2 } },
           "--csi-endpoint: more than 16 sockets" },

@@ -357,9 +357,12 @@ TEST(failure_is_reported_with_its_code_and_tried_later_and_later)
     ASSERT_GOT(&w.served, "2023-11-14T22:13:20Z", "status/attachError/time");
     assert_int_equal(count_calls("ControllerPublish"), 1); /* the report itself starts nothing */
     o = informer_get(informers_get(w.informers, KIND_ATTACHMENT, &err), "", "a1");
+    assert_true(csi_peer_explain(((struct part *)w.part)->peer, o->uid, &state));
     assert_true(the_function->explain(((struct part *)w.part)->function, o, &state));
-    ASSERT_STR("", state.call);
-    ASSERT_STR("rpc error: code = ResourceExhausted desc = no more slots", state.last_error);
+    ASSERT_STR("ControllerPublishVolume", state.call);
+    assert_false(state.is_in_flight);
+    ASSERT_STR("no more slots", state.last_error);
+    assert_int_equal(state.code, RPC_RESOURCE_EXHAUSTED);
     assert_int_equal(state.outcome, CSI_EXHAUSTED);
     assert_int_equal(state.next_try_ns, w.served.clock.mono_ns + NS_PER_S);
     parts_pass_ns(&w, NS_PER_S);

@@ -18,6 +18,8 @@ static struct bench {
     struct csi_driver_settings drivers[2];
     size_t drivers_count;
     bool is_local;
+    const char *node_name;
+    bool is_for_node;
     unsigned refusals; /* so many functions cannot be created */
     /* Of the first function. */
     unsigned made, started, freed;
@@ -100,6 +102,7 @@ static bool alpha_explain(const void *function, const struct object *about, stru
 }
 
 static const struct csi_function_type alpha = { .name = "alpha",
+                                                .is_per_node = true,
                                                 .lease_name = alpha_lease,
                                                 .prepare = alpha_prepare,
                                                 .is_wanted = alpha_is_wanted,
@@ -123,6 +126,8 @@ static int make(const struct component_deps *o, void **ret, struct error *e)
                                          .drivers = b.drivers,
                                          .drivers_count = b.drivers_count,
                                          .types = types,
+                                         .node_name = b.node_name,
+                                         .is_for_node = b.is_for_node,
                                          .identity = "me",
                                          .lease_ns = "default" };
 
@@ -195,6 +200,7 @@ static struct csi_driver_state driver_at(size_t i)
 
 TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
 {
+    const struct object about = { .uid = "u" };
     struct csi_work_state work;
     struct csi_driver_state s;
 
@@ -219,14 +225,137 @@ TEST(function_works_when_the_driver_is_ready_and_the_lease_is_held)
     ASSERT_STR("me", s.functions[0].holder);
     assert_true(!s.functions[1].is_wanted && !s.functions[1].is_working);
     assert_false(csi_controllers_driver(b.w.part, 1, &s));
-    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", NULL, &work));
-    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", NULL, &work));
+    assert_true(csi_controllers_explain(b.w.part, FAKE_DRIVER, "alpha", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, FAKE_DRIVER, "beta", &about, &work));
+    assert_false(csi_controllers_explain(b.w.part, "other.csi", "alpha", &about, &work));
     assert_int_equal(b.last.settings->timeout_ns, 10 * NS_PER_S);
     ASSERT_STR(FAKE_DRIVER, b.last.settings->name);
     csi_endpoints_remove(b.endpoints, CSI_FROM_NODE, FAKE_DRIVER);
     parts_rest(&b.w);
     assert_int_equal(b.freed, 1);
+    bench_done();
+}
+
+/* A driver that is not ready for over 30 seconds is reported on its CSIDriver, once. */
+TEST(driver_that_is_not_ready_is_reported)
+{
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", "/apis/storage.k8s.io/v1/csidrivers",
+                "{'metadata':{'name':'" FAKE_DRIVER "'},'spec':{}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    pass_s(100);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_null(strstr(buf_cstr(&b.w.served.text), "DriverNotReady"));
+    fake_csi_end(fake_of_parts());
+    pass_s(29);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_null(strstr(buf_cstr(&b.w.served.text), "DriverNotReady"));
+    pass_s(300);
+    ASSERT_SENT(&b.w.served, 200, "GET", EVENTS, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "CSI driver is not ready for over 30 s: "));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\"kind\":\"CSIDriver\""));
+    fake_csi_begin(fake_of_parts());
+    pass_s(10);
+    fake_csi_end(fake_of_parts());
+    pass_s(10);
+    fake_csi_begin(fake_of_parts());
+    pass_s(100);
+    assert_int_equal(driver_at(0).state, CSI_PEER_READY);
+    bench_done();
+}
+
+/* --- Drivers that are deployed per node --- */
+
+#define CSI_NODES "/apis/storage.k8s.io/v1/csinodes"
+
+static void put_csi_node(const char *keys)
+{
+    char body[512];
+
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'n'},'spec':{'drivers':[{'name':'" FAKE_DRIVER
+                   "','nodeID':'n','topologyKeys':[%s]}]}}",
+                   keys);
+    ASSERT_SENT(&b.w.served, 201, "POST", CSI_NODES, body);
+    parts_rest(&b.w);
+}
+
+/* csi-18: a process for one node serves a driver whose only topology key has the name of the node, without a
+ * lease, and no other driver. */
+TEST(driver_of_a_node_is_served_without_a_lease)
+{
+    b.node_name = "n";
+    b.is_for_node = true;
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", NODES,
+                "{'metadata':{'name':'n','labels':{'fake.csi/node':'n','zone':'a'}}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    assert_int_equal(b.made, 0);
+    assert_non_null(strstr(driver_at(0).not_served, "not deployed per node"));
+    put_csi_node("'fake.csi/node'");
+    assert_int_equal(b.made, 1);
+    ASSERT_STR("n", b.last.node_name);
+    ASSERT_GONE(&b.w, LEASE);
+    pass_s(100);
+    ASSERT_GONE(&b.w, LEASE);
+    ASSERT_SENT(&b.w.served, 200, "MERGE", NODES "/n", "{'metadata':{'labels':{'fake.csi/node':'other'}}}");
+    pass_s(1);
+    assert_int_equal(b.freed, 1);
+    ASSERT_SENT(&b.w.served, 200, "MERGE", NODES "/n", "{'metadata':{'labels':{'fake.csi/node':'n'}}}");
+    pass_s(1);
+    assert_int_equal(b.made, 2);
+    ASSERT_SENT(&b.w.served, 200, "DELETE", CSI_NODES "/n", NULL);
+    put_csi_node("'fake.csi/node','zone'");
+    assert_int_equal(b.freed, 2);
+    bench_done();
+}
+
+/* csi-18: with the setting nodeDeployment the keys do not count, also in a process for all nodes. */
+TEST(driver_with_the_setting_is_served_per_node)
+{
+    for (unsigned is_for_node = 0; is_for_node < 2; is_for_node++) {
+        b.node_name = "n";
+        b.is_for_node = is_for_node;
+        b.drivers[0] = (struct csi_driver_settings){ .name = FAKE_DRIVER, .is_node_deployment = true };
+        b.drivers_count = 1;
+        bench_init();
+        put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+        assert_int_equal(b.made, 1);
+        ASSERT_STR("n", b.last.node_name);
+        ASSERT_GONE(&b.w, LEASE);
+        bench_done();
+    }
+    b.node_name = "n";
+    bench_init();
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    assert_null(b.last.node_name);
+    assert_holder("me");
+    bench_done();
+}
+
+/* Other processes describe the driver from it: written on change, at most every ten seconds. */
+TEST(state_of_a_driver_is_recorded_in_its_object)
+{
+    static const char path[] = "/apis/storage.k8s.io/v1/csidrivers/" FAKE_DRIVER;
+
+    bench_init();
+    ASSERT_SENT(&b.w.served, 201, "POST", "/apis/storage.k8s.io/v1/csidrivers",
+                "{'metadata':{'name':'" FAKE_DRIVER "'},'spec':{}}");
+    put_endpoint(CSI_FROM_NODE, FAKE_DRIVER, FAKE_SOCKET);
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "csi.berth.io/state"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "CREATE_DELETE_VOLUME"));
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"by\\\":\\\"me\\\""));
+    fake_csi_end(fake_of_parts());
+    pass_s(1);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"ready\\\""));
+    pass_s(10);
+    ASSERT_SENT(&b.w.served, 200, "GET", path, NULL);
+    assert_non_null(strstr(buf_cstr(&b.w.served.text), "\\\"state\\\":\\\"lost\\\""));
+    fake_csi_begin(fake_of_parts());
     bench_done();
 }
 

@@ -81,7 +81,8 @@ struct fake_csi {
     uint64_t delay_ns;   /* of every answer */
     const char *held;    /* calls of this method arrive at fake_csi_release() */
     size_t page;         /* entries of ListVolumes; 0: all */
-    int64_t capacity;    /* of GetCapacity */
+    int64_t capacity;    /* of GetCapacity, before the volumes that there are */
+    int64_t volume_max;  /* of GetCapacity; 0: none is named */
     int64_t size;        /* of created volumes; 0: as requested */
     bool is_node_expansion_required;
     unsigned snapshot_polls; /* of new snapshots: answers before they are ready */

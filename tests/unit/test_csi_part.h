@@ -10,6 +10,8 @@
 
 static struct csi_driver_settings settings;
 static const struct csi_function_type *the_function;
+static const char *the_pod, *the_node; /* see csi_function_options */
+static const char *the_other_node;     /* has a function in the same process; NULL: there is one */
 
 /* The function of a driver, created when the driver is ready. */
 struct part {
@@ -17,7 +19,7 @@ struct part {
     struct rpc_client *rpc;
     struct csi_peer *peer;
     struct csi_driver_settings settings;
-    void *function;
+    void *function, *other;
     bool is_started;
 };
 
@@ -28,6 +30,8 @@ static inline void part_open(struct part *x)
                                       .settings = &x->settings,
                                       .loop = &provisioner_loop,
                                       .record_ns = "default",
+                                      .node_name = the_node,
+                                      .pod_name = the_pod,
                                       .identity = "test" };
 
     if (x->function || !x->is_started || csi_peer_state(x->peer) != CSI_PEER_READY)
@@ -36,6 +40,11 @@ static inline void part_open(struct part *x)
     csi_driver_settings_complete(&x->settings);
     ASSERT_OK(the_function->new (&o, &x->function, &err));
     the_function->start(x->function);
+    if (!the_other_node)
+        return;
+    o.node_name = the_other_node;
+    ASSERT_OK(the_function->new (&o, &x->other, &err));
+    the_function->start(x->other);
 }
 
 static inline void on_change(void *ctx, struct csi_peer *peer)
@@ -84,6 +93,7 @@ static inline void part_free(void *part)
     struct part *x = part;
 
     the_function->free(x->function);
+    the_function->free(x->other);
     x->peer = csi_peer_free(x->peer);
     x->rpc = rpc_client_free(x->rpc);
     free(x);

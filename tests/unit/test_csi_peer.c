@@ -140,6 +140,60 @@ static void start_calls(size_t count)
         start_call(&calls[i]);
 }
 
+/* --- Explanations --- */
+
+static void start_about(struct kept_call *k, unsigned uid)
+{
+    char text[32];
+    const struct object o = { .uid = text };
+
+    (void)snprintf(text, sizeof text, "u%u", uid);
+    csi_controller_call_about(&k->call, &o);
+    start_call(k);
+}
+
+/* Of each object, until a later call succeeds or too many others have failed. */
+TEST(failed_calls_are_remembered)
+{
+    struct csi_work_state work;
+
+    bench_init();
+    open_ready();
+    ended = 0;
+    memset(calls, 0, sizeof calls);
+    assert_false(csi_peer_explain(b.peer, "u0", &work));
+    b.fake.held = "DeleteVolume";
+    start_about(&calls[0], 0);
+    pass(2 * NS_PER_S);
+    assert_true(csi_peer_explain(b.peer, "u0", &work));
+    assert_true(work.is_in_flight);
+    ASSERT_STR("DeleteVolume", work.call);
+    b.fake.held = NULL;
+    b.fake.fails.method = "DeleteVolume";
+    b.fake.fails.code = RPC_FAILED_PRECONDITION;
+    b.fake.fails.words = "in use";
+    b.fake.fails.times = 1 + CSI_FAILURES_MAX;
+    fake_csi_release(&b.fake);
+    pass(NS_PER_MS);
+    assert_true(csi_peer_explain(b.peer, "u0", &work));
+    assert_false(work.is_in_flight);
+    ASSERT_STR("in use", work.last_error);
+    assert_int_equal(work.outcome, CSI_FINAL);
+    assert_int_equal(work.code, RPC_FAILED_PRECONDITION);
+    for (unsigned i = 1; i <= CSI_FAILURES_MAX; i++) {
+        start_about(&calls[0], i);
+        pass(NS_PER_MS);
+    }
+    assert_false(csi_peer_explain(b.peer, "u0", &work)); /* the oldest */
+    assert_true(csi_peer_explain(b.peer, "u1", &work));
+    start_about(&calls[0], 1);
+    pass(NS_PER_MS);
+    assert_int_equal(calls[0].outcome, CSI_DONE);
+    assert_false(csi_peer_explain(b.peer, "u1", &work));
+    assert_true(csi_peer_explain(b.peer, "u2", &work));
+    bench_done();
+}
+
 /* --- Classes --- */
 
 TEST(codes_have_classes)
@@ -301,7 +355,8 @@ TEST(restarted_driver_is_asked_again)
     fake_csi_end(&b.fake);
     pass(0);
     assert_int_equal(csi_peer_state(b.peer), CSI_PEER_LOST);
-    assert_false(csi_peer_can(b.peer, CSI_ABILITY_CREATE_DELETE_VOLUME));
+    /* Until it is ready again: an expansion that begins now must not be left to the node. */
+    assert_true(csi_peer_can(b.peer, CSI_ABILITY_CREATE_DELETE_VOLUME));
     assert_int_equal(b.changes, 1);
     b.fake.controller = FAKE_BIT(9);
     fake_csi_begin(&b.fake);

@@ -1,5 +1,5 @@
 /* The provisioner of a CSI driver on the real API core, with a driver in this process: csi-1 to csi-10 and
- * csi-13 to csi-15. Nothing binds here: the tests write what the binder would. */
+ * csi-13 to csi-16. Nothing binds here: the tests write what the binder would. */
 #include "tests/unit/test_csi_part.h"
 
 #define RECORD "/api/v1/namespaces/default/configmaps/berth-csi-fake.csi"
@@ -280,6 +280,30 @@ TEST(csi_provision_of_what_is_infeasible)
     end(&w);
 }
 
+/* csi-6: a change of the claim is no reason to try earlier; another class of the name is. */
+TEST(csi_provision_of_what_is_infeasible_waits_for_a_class)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w, "");
+    fail_next("CreateVolume", RPC_INVALID_ARGUMENT, "bad type", 1);
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 10);
+    ASSERT_SENT(&w.served, 200, "MERGE", CLAIMS "/x", "{'metadata':{'labels':{'a':'b'}}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", CLASSES "/c", "{'metadata':{'labels':{'a':'b'}}}");
+    pass(&w, 200);
+    ASSERT_INT(1, count_calls("CreateVolume"));
+    ASSERT_SENT(&w.served, 200, "DELETE", CLASSES "/c", NULL);
+    pass(&w, 10);
+    ASSERT_INT(1, count_calls("CreateVolume"));
+    put_class(&w, "");
+    pass(&w, 1);
+    ASSERT_INT(2, count_calls("CreateVolume"));
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
+    end(&w);
+}
+
 /* csi-6: on the selected node there is no room: the scheduler selects another. */
 TEST(csi_provision_where_nothing_is_left)
 {
@@ -338,6 +362,44 @@ TEST(csi_provision_of_a_small_volume)
     ASSERT_FAILED_EVENT(&w, "created volume capacity 1 less than requested capacity 3221225472");
     ASSERT_INT(0, fake_csi_count_volumes(fake_of_parts()));
     fake_of_parts()->size = 0;
+    pass(&w, 10);
+    ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
+    end(&w);
+}
+
+static bool answer_without_text(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__CreateVolumeResponse m = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
+    Csi__V1__Volume volume;
+    Csi__V1__Pair pair, *pairs[] = { &pair };
+
+    (void)f;
+    if (strcmp(q->method, "CreateVolume") != 0)
+        return false;
+    csi__v1__volume__init(&volume);
+    csi__v1__pair__init(&pair);
+    pair.key = (char *)(uintptr_t) "k";
+    pair.value = (char *)(uintptr_t) "\377";
+    volume.volume_id = (char *)(uintptr_t) "v";
+    volume.volume_context = pairs;
+    volume.n_volume_context = 1;
+    m.volume = &volume;
+    ASSERT_OK(rpc_message_pack(&m.base, &q->answer, &err));
+    return true;
+}
+
+/* No server accepts such a volume: the call is repeated, and its claim says why. */
+TEST(csi_provision_of_a_volume_that_is_not_text)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w, "");
+    fake_of_parts()->serve = answer_without_text;
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 0);
+    ASSERT_FAILED_EVENT(&w, "driver answered CreateVolume with text that is not valid UTF-8");
+    fake_of_parts()->serve = NULL;
     pass(&w, 10);
     ASSERT_SENT(&w.served, 200, "GET", volume_path(uid), NULL);
     end(&w);
@@ -448,6 +510,135 @@ TEST(csi_deletion_waits_for_the_attachment)
     ASSERT_SENT(&w.served, 200, "DELETE", ATTACHMENTS "/va", NULL);
     pass(&w, 60);
     ASSERT_GONE(&w, volume_path(uid));
+    end(&w);
+}
+
+#define SECRET_CLASS                                                                 \
+    ",'reclaimPolicy':'Delete','parameters':{'" P "provisioner-secret-name':'s','" P \
+    "provisioner-secret-namespace':'default'}"
+
+static void put_secret(struct parts *w, const char *name, const char *value)
+{
+    char body[256];
+
+    (void)snprintf(body, sizeof body, "{'metadata':{'name':'%s'},'stringData':{'key':'%s'}}", name, value);
+    ASSERT_SENT(&w->served, 201, "POST", SECRETS, body);
+}
+
+/* csi-16: the secret of a deletion is the one that the volume's annotations name, whatever the class says. */
+TEST(csi_deletion_with_the_secret_of_the_volume)
+{
+    char uid[64];
+    struct parts w;
+
+    begin(&w, SECRET_CLASS);
+    put_secret(&w, "s", "at-creation");
+    put_secret(&w, "t", "of-volume");
+    put_claim(&w, "x", "", "", uid);
+    pass(&w, 1);
+    ASSERT_SENT(&w.served, 200, "MERGE", volume_path(uid),
+                "{'metadata':{'annotations':{'volume.kubernetes.io/provisioner-deletion-secret-name':'t'}}}");
+    drop_claim(&w, CLAIMS "/x");
+    release(&w, volume_path(uid));
+    pass(&w, 30);
+    ASSERT_GONE(&w, volume_path(uid));
+    assert_non_null(strstr(fake_of_parts()->last, "of-volume"));
+    ASSERT_INT(0, fake_csi_count_volumes(fake_of_parts()));
+    end(&w);
+}
+
+/* A released volume that was not provisioned here: it has no annotations of a secret. */
+static void put_released(struct parts *w, const char *annotations)
+{
+    char body[1024];
+
+    (void)fake_csi_add(fake_of_parts(), "by-hand", 1);
+    (void)snprintf(
+        body, sizeof body,
+        "{'metadata':{'name':'by-hand','annotations':{%s}},'spec':{'accessModes':['ReadWriteOnce'],"
+        "'capacity':{'storage':'1Gi'},'storageClassName':'c',"
+        "'persistentVolumeReclaimPolicy':'Delete',"
+        "'csi':{'driver':'" FAKE_DRIVER "','volumeHandle':'by-hand'},"
+        "'claimRef':{'namespace':'default','name':'x','uid':'gone'}}}",
+        annotations);
+    ASSERT_SENT(&w->served, 201, "POST", VOLUMES, body);
+    ASSERT_SENT(&w->served, 200, "MERGE", VOLUMES "/by-hand", "{'metadata':{'finalizers':null}}");
+    set_phase(w, VOLUMES "/by-hand", "Released");
+    pass(w, 30);
+    ASSERT_GONE(w, VOLUMES "/by-hand");
+    ASSERT_INT(0, fake_csi_count_volumes(fake_of_parts()));
+}
+
+/* csi-16: without annotations the secret of the class is used; with empty ones none. */
+TEST(csi_deletion_with_the_secret_of_the_class)
+{
+    struct parts w;
+
+    begin(&w, SECRET_CLASS);
+    put_secret(&w, "s", "of-class");
+    put_released(&w, "");
+    assert_non_null(strstr(fake_of_parts()->last, "of-class"));
+    end(&w);
+
+    begin(&w, SECRET_CLASS);
+    put_secret(&w, "s", "of-class");
+    put_released(&w, "'volume.kubernetes.io/provisioner-deletion-secret-name':'',"
+                     "'volume.kubernetes.io/provisioner-deletion-secret-namespace':''");
+    assert_null(strstr(fake_of_parts()->last, "of-class"));
+    end(&w);
+}
+
+/* csi-16: a secret or a class that does not exist, or a name that depends on the claim, does not stop it. */
+TEST(csi_deletion_without_the_secret)
+{
+    static const char template_class[] =
+        ",'reclaimPolicy':'Delete','parameters':{'" P "provisioner-secret-name':'${pvc.name}','" P
+        "provisioner-secret-namespace':'default'}";
+    struct parts w;
+
+    begin(&w, SECRET_CLASS);
+    put_released(&w, "");
+    assert_null(strstr(fake_of_parts()->last, "key"));
+    end(&w);
+
+    begin(&w, SECRET_CLASS);
+    put_released(&w, "'volume.kubernetes.io/provisioner-deletion-secret-name':'gone',"
+                     "'volume.kubernetes.io/provisioner-deletion-secret-namespace':'default'");
+    end(&w);
+
+    begin(&w, template_class);
+    put_released(&w, "");
+    end(&w);
+
+    begin(&w, SECRET_CLASS);
+    ASSERT_SENT(&w.served, 200, "DELETE", CLASSES "/c", NULL);
+    put_released(&w, "");
+    end(&w);
+}
+
+/* csi-16: a secret that cannot be read is awaited: without it the driver might refuse for ever. */
+TEST(csi_deletion_waits_for_an_unreadable_secret)
+{
+    struct parts w;
+
+    begin(&w, SECRET_CLASS);
+    put_secret(&w, "s", "of-class");
+    w.refused = "GET /api/v1/namespaces/default/secrets/s";
+    (void)fake_csi_add(fake_of_parts(), "kept", 1);
+    ASSERT_SENT(
+        &w.served, 201, "POST", VOLUMES,
+        "{'metadata':{'name':'kept'},'spec':{'accessModes':['ReadWriteOnce'],"
+        "'capacity':{'storage':'1Gi'},'storageClassName':'c','persistentVolumeReclaimPolicy':'Delete',"
+        "'csi':{'driver':'" FAKE_DRIVER "','volumeHandle':'kept'},"
+        "'claimRef':{'namespace':'default','name':'x','uid':'gone'}}}");
+    ASSERT_SENT(&w.served, 200, "MERGE", VOLUMES "/kept", "{'metadata':{'finalizers':null}}");
+    set_phase(&w, VOLUMES "/kept", "Released");
+    pass(&w, 30);
+    ASSERT_INT(0, count_calls("DeleteVolume"));
+    w.refused = NULL;
+    pass(&w, 300);
+    ASSERT_GONE(&w, VOLUMES "/kept");
+    assert_non_null(strstr(fake_of_parts()->last, "of-class"));
     end(&w);
 }
 

@@ -962,7 +962,7 @@ TEST(state_files_are_not_ready_before_anything_is_unmounted)
         else
             ASSERT_SENT(&w.served, 200, "MERGE", PATH("p") "/status", "{'status':{'phase':'Failed'}}");
         toy_rest(&w);
-        assert_true(agent_pod(toy.agent, uid)->life.is_over);
+        assert_true(pod_may_be_unmounted(agent_pod(toy.agent, uid)));
         ASSERT_HAS(text_of(toy_path(uid, "berth.json")), UNREADY);
         toy_finish(&w);
     }
@@ -1103,9 +1103,7 @@ TEST(state_files_that_cannot_be_written_are_removed)
     ASSERT_SENT(&w.served, 200, "DELETE", PATH("p"), NULL);
     toy_rest(&w);
     ASSERT_STR("setup default/p\nteardown default/p\n", calls()); /* with the file in its place */
-    assert_false(agent_pod(toy.agent, uid)->life.is_over);
-    toy_pass(&w, 20);
-    assert_true(agent_pod(toy.agent, uid)->life.is_over);
+    assert_true(pod_may_be_unmounted(agent_pod(toy.agent, uid)));
     assert_false(exists(toy_path(uid, "berth.json")));
     toy_finish(&w);
 }

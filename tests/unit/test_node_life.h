@@ -160,7 +160,7 @@ void agent_touch(struct agent *a)
     (void)a;
     toy.touched++;
     for (EACH_POD(p, at))
-        if (p->life.is_over && !toy.are_held) {
+        if (pod_may_be_unmounted(p) && !toy.are_held) {
             toy_unmount(p);
             pod_life_sync(p);
         }

@@ -231,8 +231,7 @@ TEST(pod_that_is_over_at_once_is_cleaned_away)
     mount_one(uid);
     restart_after(pod_is_deleted);
     pass(5);
-    /* The volume stays wanted until the state file of the pod says not ready. */
-    ASSERT_CALLS("reconstruct d\nset-up d p\ntear-down d\n");
+    ASSERT_CALLS("reconstruct d\ntear-down d\n");
     ASSERT_GONE(&bench.w, PODS "/p");
     assert_null(agent_pod(bench_agent(), uid));
     bench_close();

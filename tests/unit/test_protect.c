@@ -192,8 +192,15 @@ TEST(protect_asks_the_server_before_it_lets_go)
     parts_done(&w);
 }
 
-/* What happens while a list of pods is on its way: in the list are none, and the cache does not hear of them.
- */
+/* A request of the test while a list of pods is in flight: no time passes. */
+#define ASSERT_MEANWHILE(w, status, ...)                \
+    do {                                                \
+        ASSERT_SENT(&(w)->served, status, __VA_ARGS__); \
+        parts_rest(w);                                  \
+    } while (0)
+
+/* Answers the list in flight: it is older than everything that happened meanwhile, and has no pods. The watch
+ * of pods does not deliver them either. */
 static void answer_with_an_old_list(struct parts *w)
 {
     const struct client_answer old = { .http_status = 200,
@@ -201,11 +208,15 @@ static void answer_with_an_old_list(struct parts *w)
                                        .retry_after_seconds = -1 };
 
     w->late = NULL;
+    buf_clear(&w->log);
     parts_answer_late(w, &old);
     parts_settle(w);
+    ASSERT_THERE(w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
+    assert_true(strstr(buf_cstr(&w->log), "GET " PODS));
+    assert_null(strstr(buf_cstr(&w->log), "PATCH"));
 }
 
-/* The list is older than the deletion: a pod that was created before that may have the claim. */
+/* The list is older than the deletion of the claim: a pod that was created before the deletion may use it. */
 TEST(protect_does_not_trust_a_list_from_before_the_deletion)
 {
     struct parts w;
@@ -213,21 +224,19 @@ TEST(protect_does_not_trust_a_list_from_before_the_deletion)
     parts_init(&w, &protect_type);
     make_claim(&w);
     w.late = "GET " PODS;
-    bind_claim(&w); /* nobody seems to use it: the server is asked */
+    ASSERT_MEANWHILE(&w, 200, "MERGE", CLAIM_C, "{'spec':{'volumeName':'v'}}");
+    ASSERT_MEANWHILE(&w, 200, "MERGE", CLAIM_C "/status",
+                     "{'status':{'phase':'Bound','capacity':{'storage':'1Gi'}}}"); /* is it unused? */
     w.is_blind_to[KIND_POD] = true;
-    ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
-    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
-    buf_clear(&w.log);
+    ASSERT_MEANWHILE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
+    ASSERT_MEANWHILE(&w, 200, "DELETE", CLAIM_C, NULL);
     answer_with_an_old_list(&w);
-    ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
-    assert_true(strstr(buf_cstr(&w.log), "GET " PODS));
-    assert_null(strstr(buf_cstr(&w.log), "PATCH"));
     ASSERT_DONE(&w, 200, "DELETE", POD_P "?gracePeriodSeconds=0", NULL);
     ASSERT_GONE(&w, CLAIM_C);
     parts_done(&w);
 }
 
-/* The list is older than the claim, which has the name of the one that was asked about. */
+/* The list is older than the claim, which has the name of the claim that it was requested for. */
 TEST(protect_does_not_trust_a_list_from_before_the_claim)
 {
     struct parts w;
@@ -235,19 +244,16 @@ TEST(protect_does_not_trust_a_list_from_before_the_claim)
     parts_init(&w, &protect_type);
     make_claim(&w);
     w.late = "GET " PODS;
-    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
-    ASSERT_DONE(&w, 200, "MERGE", CLAIM_C, "{'metadata':{'finalizers':null}}"); /* by hand */
+    ASSERT_MEANWHILE(&w, 200, "DELETE", CLAIM_C, NULL);
+    ASSERT_MEANWHILE(&w, 200, "MERGE", CLAIM_C, "{'metadata':{'finalizers':null}}"); /* by hand */
     ASSERT_GONE(&w, CLAIM_C);
     w.is_blind_to[KIND_POD] = true;
-    ASSERT_DONE(&w, 201, "POST", CLAIMS,
-                "{'metadata':{'name':'c','finalizers':['kubernetes.io/pvc-protection']}," CLAIM_SPEC "}");
-    ASSERT_DONE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
-    ASSERT_DONE(&w, 200, "DELETE", CLAIM_C, NULL);
-    buf_clear(&w.log);
+    ASSERT_MEANWHILE(&w, 201, "POST", CLAIMS,
+                     "{'metadata':{'name':'c','finalizers':['kubernetes.io/pvc-protection']}," CLAIM_SPEC
+                     "}");
+    ASSERT_MEANWHILE(&w, 201, "POST", PODS, POD("p", "n", USES("c")));
+    ASSERT_MEANWHILE(&w, 200, "DELETE", CLAIM_C, NULL);
     answer_with_an_old_list(&w);
-    ASSERT_THERE(&w, "['kubernetes.io/pvc-protection']", CLAIM_C, "metadata/finalizers");
-    assert_true(strstr(buf_cstr(&w.log), "GET " PODS));
-    assert_null(strstr(buf_cstr(&w.log), "PATCH"));
     parts_done(&w);
 }
 

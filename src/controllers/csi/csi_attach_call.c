@@ -15,6 +15,7 @@
 #include "api/config.h"
 #include "api/json_out.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/csi/csi_capability.h"
 #include "machinery/merge_patch.h"
 
@@ -31,7 +32,6 @@ struct csi_attach_work {
     struct object *kept;       /* the object with the finalizer; NULL for an inline volume */
     struct object *secret;     /* until the call is packed; NULL: none */
     char *node_id;
-    uint64_t called_ns; /* 0: the driver is not called yet */
     struct api_write write;
     struct csi_controller_call call;
     /* For the body of a write. */
@@ -277,7 +277,9 @@ static void on_unpublished(struct csi_controller_call *c, const struct csi_answe
 {
     struct csi_attach_work *w = CONTAINER_OF(c, struct csi_attach_work, call);
 
-    if (a->outcome == CSI_DONE)
+    if (a->outcome == CSI_DONE && MUTANT("csi-reports-before-it-releases"))
+        patch_object(w, w->attachment, "status", decide_detached, on_status_written);
+    else if (a->outcome == CSI_DONE)
         patch_object(w, w->attachment, NULL, decide_unmarked, on_unmarked);
     else
         fail_call(w, a);
@@ -371,7 +373,7 @@ static void call_driver(struct csi_attach_work *w)
     unpublish.node_id = w->node_id;
     unpublish.secrets = secrets.items;
     unpublish.n_secrets = secrets.count;
-    w->called_ns = loop_now_ns(o->part.loop);
+    csi_controller_call_about(&w->call, w->attachment);
     w->call.done = w->is_detach ? on_unpublished : on_published;
     csi_controller_call_start(o->peer, &w->call,
                               w->is_detach ? CSI_CONTROLLER_UNPUBLISH : CSI_CONTROLLER_PUBLISH,
@@ -520,21 +522,6 @@ bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attac
     else
         go_on_with_volume(w);
     return true;
-}
-
-bool csi_attach_explain(const struct csi_attacher *a, const char *name, struct csi_work_state *ret)
-{
-    const struct csi_attach_work *w;
-
-    TAILQ_FOREACH(w, &a->works, link) {
-        if (strcmp(w->key, name) != 0)
-            continue;
-        ret->call = csi_method_name(w->is_detach ? CSI_CONTROLLER_UNPUBLISH : CSI_CONTROLLER_PUBLISH);
-        ret->is_in_flight = csi_controller_call_is_active(&w->call);
-        ret->since_ns = w->called_ns;
-        return true;
-    }
-    return false;
 }
 
 const char *csi_attach_check(const struct csi_attacher *a)

@@ -263,7 +263,7 @@ static int open_queues(struct csi_attacher *a, struct error *err)
 {
     const struct csi_driver_settings *s = a->o.settings;
     struct controller_options c = { .queue = { .loop = a->o.part.loop,
-                                               .name = "csi-attach",
+                                               .name = a->queue_names[0],
                                                .metrics = a->o.part.metrics,
                                                .seed = component_seed(&a->o.part, a->finalizer),
                                                .base_ns = s->retry_ns,
@@ -271,11 +271,14 @@ static int open_queues(struct csi_attacher *a, struct error *err)
                                     .sync = sync_attachment,
                                     .ctx = a,
                                     .api = a->api };
-    int r = controller_new(&c, &a->controller, err);
+    int r;
 
+    csi_queue_name("csi-attach", a->o.peer, a->queue_names[0]);
+    csi_queue_name("csi-attach-release", a->o.peer, a->queue_names[1]);
+    r = controller_new(&c, &a->controller, err);
     if (r < 0)
         return r;
-    c.queue.name = "csi-attach-release";
+    c.queue.name = a->queue_names[1];
     c.sync = sync_release;
     return controller_new(&c, &a->releases, err);
 }
@@ -399,6 +402,7 @@ static const char *attacher_verify(const void *function)
     return wrong ? wrong : csi_attach_check(a);
 }
 
+/* After a restart the last error is known from the attachment alone. */
 static bool attacher_explain(const void *function, const struct object *about, struct csi_work_state *ret)
 {
     const struct csi_attacher *a = function;
@@ -407,12 +411,13 @@ static bool attacher_explain(const void *function, const struct object *about, s
 
     if (about->kind->kind != KIND_ATTACHMENT || !csi_attacher_owns(a, va))
         return false;
-    *ret = (struct csi_work_state){ .call = "", .last_error = failure->message };
-    ret->outcome = failure->code >= 0 && failure->code < RPC_CODE_COUNT
-                       ? csi_error_class(CSI_CONTROLLER_PUBLISH, (enum rpc_code)failure->code)
-                       : CSI_FINAL;
+    if (ret->last_error[0] == '\0' && failure->message[0]) {
+        ret->last_error = failure->message;
+        ret->code =
+            failure->code >= 0 && failure->code < RPC_CODE_COUNT ? (enum rpc_code)failure->code : RPC_UNKNOWN;
+        ret->outcome = csi_error_class(CSI_CONTROLLER_PUBLISH, ret->code);
+    }
     ret->next_try_ns = workqueue_due_ns(controller_queue(a->controller), str_of(about->name));
-    (void)csi_attach_explain(a, about->name, ret);
     return true;
 }
 

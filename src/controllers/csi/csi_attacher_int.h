@@ -31,6 +31,7 @@ struct csi_attacher {
     TAILQ_HEAD(, csi_attach_work) works;
     struct csi_attach_reconcile *reconcile; /* NULL: the driver cannot list what is published */
     char finalizer[128];
+    char queue_names[2][CSI_QUEUE_BYTES];
 };
 
 /* True if the attachment is one of this driver. */
@@ -52,8 +53,6 @@ struct csi_attach_work;
 bool csi_attach_start(struct csi_attacher *a, struct str key, const struct attachment *va);
 /* Ends without a callback; what was sent may still take effect. */
 void csi_attach_free(struct csi_attach_work *w);
-/* False: none is in progress for the attachment. */
-bool csi_attach_explain(const struct csi_attacher *a, const char *name, struct csi_work_state *ret);
 const char *csi_attach_check(const struct csi_attacher *a);
 
 /* --- Comparison with the driver's list (csi_attach_reconcile.c) --- */

@@ -34,6 +34,12 @@ static const struct {
     { CSI_CONTROLLER_MODIFY, RPC_INVALID_ARGUMENT },
 };
 
+const char *const csi_outcome_names[] = {
+    [CSI_DONE] = "done",           [CSI_NOT_SENT] = "not sent",     [CSI_IN_PROGRESS] = "in progress",
+    [CSI_EXHAUSTED] = "exhausted", [CSI_INFEASIBLE] = "infeasible", [CSI_FINAL] = "final",
+};
+static_assert(ARRAY_LEN(csi_outcome_names) == CSI_OUTCOME_COUNT, "name every outcome");
+
 enum csi_outcome csi_error_class(enum csi_controller_method m, enum rpc_code code)
 {
     assert((unsigned)code < RPC_CODE_COUNT);

@@ -4,7 +4,8 @@
  * request a pass, except that a lost lease ends its function at once. Nothing is freed from within its own
  * callback: a leader that has ended is freed by the next pass.
  *
- * Invariant: a function exists only while its driver is ready and served and its leader leads. */
+ * Invariant: a function exists only while its driver is ready and served and its leader leads; it has no
+ * leader if the driver is deployed per node. */
 #include "controllers/csi/csi_controllers.h"
 
 #include <assert.h>
@@ -14,12 +15,17 @@
 
 #include "base/log.h"
 #include "base/vec.h"
+#include "controllers/csi/csi_state.h"
+#include "controllers/csi/csi_topology.h"
 #include "machinery/leader.h"
 
 /* How long a lost driver keeps its leases: as long as those of a sidecar that has ended would last. */
 #define LINGER_NS (15 * NS_PER_S)
 /* After a function could not be created. */
 #define RETRY_NS (1 * NS_PER_S)
+/* A driver that is not ready for so long is reported. */
+#define UNWELL_NS (30 * NS_PER_S)
+#define COMPONENT "berth-csi"
 #define LEASE_BYTES_MAX 256
 #define WHY_BYTES 256
 /* With the server in this process nobody else competes for a lease but a stock sidecar. */
@@ -47,12 +53,18 @@ struct served_driver {
     struct csi_known_endpoint endpoint; /* owns its texts */
     bool is_listed;                     /* by the endpoints, at the last pass */
     bool is_serving;
+    bool is_per_node; /* decided when it becomes ready: works for this node, without leases */
+    enum csi_refusal refusal;
     char not_served[WHY_BYTES];
     struct csi_driver_settings settings;
     struct csi_peer *peer;
     struct timer linger; /* armed: lost, and its leases are kept */
     struct timer retry;
+    struct timer unwell; /* armed: not ready, and not reported yet */
+    bool is_reported;
     struct csi_function_options options;
+    struct csi_state_record record; /* not open where the server is in this process */
+    bool has_record;
     struct function_slot functions[CSI_FUNCTIONS_MAX];
 };
 
@@ -62,6 +74,11 @@ struct csi_controllers {
     bool is_started;
     VEC(struct served_driver *) all; /* in the order in which the sockets became known */
     struct deferred settle;
+    struct informer *csi_drivers;
+    struct recorder *recorder;
+    /* With is_for_node: what decides whether a driver is deployed per node. */
+    struct informer *nodes, *csi_nodes;
+    struct informer_handler on_nodes, on_csi_nodes;
 };
 
 /* --- Settings --- */
@@ -96,6 +113,11 @@ static void settle_later(struct csi_controllers *c)
 }
 
 /* --- Functions --- */
+
+void csi_queue_name(const char *queue, const struct csi_peer *p, char to[static CSI_QUEUE_BYTES])
+{
+    (void)snprintf(to, CSI_QUEUE_BYTES, "%s/%s", queue, csi_peer_name(p)); /* names of drivers are short */
+}
 
 static void function_close(struct function_slot *f)
 {
@@ -228,6 +250,33 @@ static void on_linger(void *ctx)
     settle_later(d->owner);
 }
 
+/* On the CSIDriver, if there is one. */
+static void on_unwell(void *ctx)
+{
+    struct served_driver *d = ctx;
+    const char *name = csi_peer_name(d->peer)[0] ? csi_peer_name(d->peer) : d->endpoint.driver;
+    const char *reason = csi_peer_last_error(d->peer);
+    const struct object *o = name[0] ? informer_get(d->owner->csi_drivers, "", name) : NULL;
+
+    d->is_reported = true;
+    log_warn("CSI driver is not ready", LOG_STR("driver", name), LOG_STR("socket", d->endpoint.socket),
+             LOG_STR("state", csi_peer_state_names[csi_peer_state(d->peer)]), LOG_STR("reason", reason));
+    if (o)
+        recorder_event(d->owner->recorder, o, EVENT_WARNING, "DriverNotReady",
+                       "CSI driver is not ready for over %u s: %s", (unsigned)(UNWELL_NS / NS_PER_S),
+                       reason[0] ? reason : csi_peer_state_names[csi_peer_state(d->peer)]);
+}
+
+static void watch_readiness(struct served_driver *d)
+{
+    if (csi_peer_state(d->peer) == CSI_PEER_READY) {
+        timer_disarm(&d->unwell);
+        d->is_reported = false;
+    } else if (!d->is_reported && !timer_is_armed(&d->unwell)) {
+        timer_arm_after(&d->unwell, UNWELL_NS);
+    }
+}
+
 static struct served_driver *driver_free(struct served_driver *d)
 {
     if (!d)
@@ -235,8 +284,11 @@ static struct served_driver *driver_free(struct served_driver *d)
     for (size_t i = 0; i < d->owner->types_count; i++)
         election_drop(&d->functions[i]);
     d->peer = csi_peer_free(d->peer);
+    if (d->has_record)
+        csi_state_close(&d->record);
     timer_disarm(&d->linger);
     timer_disarm(&d->retry);
+    timer_disarm(&d->unwell);
     free((char *)(uintptr_t)d->endpoint.driver);
     free((char *)(uintptr_t)d->endpoint.socket);
     free(d);
@@ -261,6 +313,17 @@ static int open_peer(struct served_driver *d, struct error *err)
     return csi_peer_new(&p, &d->peer, err);
 }
 
+static int open_record(struct served_driver *d, struct error *err)
+{
+    if (d->owner->o.part.is_local)
+        return 0;
+    d->record = (struct csi_state_record){
+        .part = d->owner->o.part, .by = d->owner->o.identity, .on_due = on_linger, .ctx = d
+    };
+    d->has_record = true;
+    return csi_state_open(&d->record, err);
+}
+
 static struct served_driver *driver_new(struct csi_controllers *c, const struct csi_known_endpoint *known,
                                         struct error *err)
 {
@@ -276,11 +339,12 @@ static struct served_driver *driver_new(struct csi_controllers *c, const struct 
         d->functions[i] = (struct function_slot){ .driver = d, .type = c->o.types[i] };
     timer_init(&d->linger, c->o.part.loop, on_linger, d);
     timer_init(&d->retry, c->o.part.loop, on_linger, d);
+    timer_init(&d->unwell, c->o.part.loop, on_unwell, d);
     if (!d->endpoint.driver || !d->endpoint.socket) {
         (void)error_no_memory(err);
         return driver_free(d);
     }
-    return open_peer(d, err) < 0 ? driver_free(d) : d;
+    return open_peer(d, err) < 0 || open_record(d, err) < 0 ? driver_free(d) : d;
 }
 
 /* --- Endpoints --- */
@@ -374,20 +438,47 @@ static const struct served_driver *find_rival(const struct served_driver *d)
     return NULL;
 }
 
-/* Of a ready driver. "": it is served. */
-static void decide_service(const struct served_driver *d, char ret[WHY_BYTES])
+/* Of a ready driver. */
+static bool is_per_node(const struct served_driver *d)
+{
+    const struct csi_controllers *c = d->owner;
+    const struct csi_driver_settings *s = find_settings(c, csi_peer_name(d->peer));
+    const struct csi_segments_request q = { .driver = csi_peer_name(d->peer),
+                                            .node_name = c->o.node_name,
+                                            .nodes = c->nodes,
+                                            .csi_nodes = c->csi_nodes };
+
+    if (!c->o.node_name)
+        return false;
+    return (s && s->is_node_deployment) || (c->o.is_for_node && csi_topology_is_of_node(&q));
+}
+
+/* Of a ready driver. ret: in words. */
+static enum csi_refusal decide_service(const struct served_driver *d, char ret[WHY_BYTES])
 {
     const struct csi_driver_settings *s = find_settings(d->owner, csi_peer_name(d->peer));
     const struct served_driver *rival = d->is_serving ? NULL : find_rival(d);
 
     ret[0] = '\0';
-    if (s && s->is_off)
+    if (s && s->is_off) {
         (void)snprintf(ret, WHY_BYTES, "the settings switch the controller of this driver off");
-    else if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER))
+        return CSI_SWITCHED_OFF;
+    }
+    if (d->endpoint.origin == CSI_FROM_NODE && !csi_peer_can(d->peer, CSI_ABILITY_CONTROLLER)) {
         (void)snprintf(ret, WHY_BYTES, "the driver has no controller service");
-    else if (rival)
-        (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
-                       rival->endpoint.socket);
+        return CSI_WITHOUT_CONTROLLER;
+    }
+    if (d->owner->o.is_for_node && !is_per_node(d)) {
+        (void)snprintf(
+            ret, WHY_BYTES,
+            "the driver is not deployed per node: it has other topology keys than the node's name");
+        return CSI_NOT_PER_NODE;
+    }
+    if (!rival)
+        return CSI_SERVED;
+    (void)snprintf(ret, WHY_BYTES, "the driver is served through another socket, %.180s",
+                   rival->endpoint.socket);
+    return CSI_SECOND_SOCKET;
 }
 
 static void begin_service(struct served_driver *d)
@@ -397,14 +488,18 @@ static void begin_service(struct served_driver *d)
 
     d->settings = s ? *s : (struct csi_driver_settings){ 0 };
     d->settings.name = csi_peer_name(d->peer);
+    if (!d->settings.capacity_namespace)
+        d->settings.capacity_namespace = c->o.lease_ns; /* that of the driver, or kube-system */
     csi_driver_settings_complete(&d->settings);
+    d->is_per_node = is_per_node(d);
     d->options = (struct csi_function_options){ .part = c->o.part,
                                                 .peer = d->peer,
                                                 .settings = &d->settings,
                                                 .loop = c->o.loop,
                                                 .record_ns = c->o.lease_ns,
-                                                .node_name = c->o.node_name,
-                                                .identity = c->o.identity };
+                                                .node_name = d->is_per_node ? c->o.node_name : NULL,
+                                                .identity = c->o.identity,
+                                                .pod_name = c->o.pod_name };
     /* Another socket has the leases of the driver if it was lost a moment ago. */
     for (size_t i = 0; i < c->all.count; i++) {
         struct served_driver *other = c->all.items[i];
@@ -416,7 +511,8 @@ static void begin_service(struct served_driver *d)
             election_drop(&other->functions[k]);
     }
     for (size_t i = 0; i < c->types_count; i++)
-        d->functions[i].is_wanted = d->functions[i].type->is_wanted(d->peer, &d->settings);
+        d->functions[i].is_wanted = (d->functions[i].type->is_per_node || !d->is_per_node) &&
+                                    d->functions[i].type->is_wanted(d->peer, &d->settings);
     log_info("CSI driver is ready", LOG_STR("driver", csi_peer_name(d->peer)),
              LOG_STR("socket", d->endpoint.socket));
 }
@@ -427,8 +523,9 @@ static void update_service(struct served_driver *d)
     bool was_serving = d->is_serving;
     char why[WHY_BYTES] = "";
 
+    d->refusal = CSI_SERVED;
     if (is_ready(d)) {
-        decide_service(d, why);
+        d->refusal = decide_service(d, why);
         if (strcmp(why, d->not_served) != 0 && why[0])
             log_warn("CSI driver is not served", LOG_STR("driver", csi_peer_name(d->peer)),
                      LOG_STR("socket", d->endpoint.socket), LOG_STR("reason", why));
@@ -445,10 +542,17 @@ static void update_service(struct served_driver *d)
     }
 }
 
+/* A driver that is deployed per node has no rivals: they have other nodes. */
+static bool may_work(const struct function_slot *f)
+{
+    return f->driver->is_per_node || (f->leader && leader_state(f->leader) == LEADER_LEADING);
+}
+
 static void update_function(struct function_slot *f)
 {
     const struct served_driver *d = f->driver;
-    bool keeps_lease = f->is_wanted && (d->is_serving || timer_is_armed(&d->linger));
+    bool needs_lease = f->is_wanted && !d->is_per_node;
+    bool keeps_lease = needs_lease && (d->is_serving || timer_is_armed(&d->linger));
 
     if (f->is_over)
         election_drop(f);
@@ -456,11 +560,23 @@ static void update_function(struct function_slot *f)
         function_close(f);
     if (!keeps_lease && f->leader)
         leader_stop(f->leader); /* on_lease_ended() follows, once */
-    else if (d->is_serving && f->is_wanted && !f->leader)
+    else if (d->is_serving && needs_lease && !f->leader)
         election_begin(f);
-    if (d->is_serving && f->is_wanted && f->leader && !f->function &&
-        leader_state(f->leader) == LEADER_LEADING)
+    if (d->is_serving && f->is_wanted && !f->function && may_work(f))
         function_open(f);
+}
+
+/* By the process that holds a lease of the driver. */
+static void update_record(struct csi_controllers *c, size_t i)
+{
+    struct served_driver *d = c->all.items[i];
+    struct csi_driver_state s;
+    bool is_leader = false;
+
+    for (size_t k = 0; k < c->types_count; k++)
+        is_leader |= d->functions[k].leader && leader_state(d->functions[k].leader) == LEADER_LEADING;
+    if (is_leader && d->has_record && csi_controllers_driver(c, i, &s))
+        csi_state_update(&d->record, &s);
 }
 
 static void settle_all(void *ctx)
@@ -470,11 +586,15 @@ static void settle_all(void *ctx)
     if (!c->is_started)
         return;
     update_drivers(c);
-    for (size_t i = 0; i < c->all.count; i++)
+    for (size_t i = 0; i < c->all.count; i++) {
+        watch_readiness(c->all.items[i]);
         update_service(c->all.items[i]);
+    }
     for (size_t i = 0; i < c->all.count; i++)
         for (size_t k = 0; k < c->types_count; k++)
             update_function(&c->all.items[i]->functions[k]);
+    for (size_t i = 0; i < c->all.count; i++)
+        update_record(c, i);
 }
 
 /* --- Life --- */
@@ -482,6 +602,44 @@ static void settle_all(void *ctx)
 static void on_endpoints(void *ctx)
 {
     settle_later(ctx);
+}
+
+static void on_node_update(void *ctx, const struct object *old, const struct object *o)
+{
+    const struct csi_controllers *c = ctx;
+
+    if (strcmp(o->name, c->o.node_name) == 0 && !kvs_equal(&old->labels, &o->labels))
+        settle_later(ctx);
+}
+
+static void on_own_node(void *ctx, const struct object *o)
+{
+    const struct csi_controllers *c = ctx;
+
+    if (strcmp(o->name, c->o.node_name) == 0)
+        settle_later(ctx);
+}
+
+static int open_nodes(struct csi_controllers *c, struct error *err)
+{
+    if (!c->o.is_for_node)
+        return 0;
+    assert(c->o.node_name);
+    c->nodes = informers_get(c->o.part.informers, KIND_NODE, err);
+    c->csi_nodes = c->nodes ? informers_get(c->o.part.informers, KIND_CSI_NODE, err) : NULL;
+    return c->csi_nodes ? 0 : -(int)err->code;
+}
+
+static void watch_nodes(struct csi_controllers *c)
+{
+    c->on_nodes =
+        (struct informer_handler){ .on_update = on_node_update, .on_removed = on_own_node, .ctx = c };
+    c->on_csi_nodes =
+        (struct informer_handler){ .on_upsert = on_own_node, .on_removed = on_own_node, .ctx = c };
+    if (!c->nodes)
+        return;
+    informer_add_handler(c->nodes, &c->on_nodes);
+    informer_add_handler(c->csi_nodes, &c->on_csi_nodes);
 }
 
 int csi_controllers_new(const struct csi_controllers_options *o, struct csi_controllers **ret,
@@ -494,11 +652,20 @@ int csi_controllers_new(const struct csi_controllers_options *o, struct csi_cont
         return error_no_memory(err);
     c->o = *o;
     deferred_init(&c->settle, o->part.loop, settle_all, c);
-    for (; o->types[c->types_count] && r == 0; c->types_count++) {
+    if (!o->part.is_local && !informers_get(o->part.informers, KIND_CSI_DRIVER, err))
+        r = -(int)err->code;
+    for (; r == 0 && o->types[c->types_count]; c->types_count++) {
         assert(c->types_count < CSI_FUNCTIONS_MAX);
         if (o->types[c->types_count]->prepare)
             r = o->types[c->types_count]->prepare(&o->part, err);
     }
+    if (r == 0)
+        r = open_nodes(c, err);
+    if (r == 0)
+        r = component_recorder(&o->part, COMPONENT, &c->recorder, err);
+    c->csi_drivers = r == 0 ? informers_get(o->part.informers, KIND_CSI_DRIVER, err) : NULL;
+    if (r == 0 && !c->csi_drivers)
+        r = -(int)err->code;
     if (r < 0)
         return r;
     csi_endpoints_watch(o->endpoints, on_endpoints, c);
@@ -509,6 +676,7 @@ int csi_controllers_new(const struct csi_controllers_options *o, struct csi_cont
 void csi_controllers_start(struct csi_controllers *c)
 {
     c->is_started = true;
+    watch_nodes(c);
     settle_later(c);
 }
 
@@ -517,10 +685,13 @@ struct csi_controllers *csi_controllers_free(struct csi_controllers *c)
     if (!c)
         return NULL;
     csi_endpoints_watch(c->o.endpoints, NULL, NULL);
+    informer_remove_handler(&c->on_nodes);
+    informer_remove_handler(&c->on_csi_nodes);
     for (size_t i = 0; i < c->all.count; i++)
         (void)driver_free(c->all.items[i]);
     vec_done(&c->all);
     loop_undefer(&c->settle);
+    recorder_free(c->recorder);
     free(c);
     return NULL;
 }
@@ -534,7 +705,7 @@ const char *csi_controllers_check(const struct csi_controllers *c)
         for (size_t k = 0; k < c->types_count && !wrong; k++) {
             const struct function_slot *f = &d->functions[k];
 
-            if (f->function && (!f->leader || leader_state(f->leader) != LEADER_LEADING))
+            if (f->function && !may_work(f))
                 wrong = "a CSI function works without its lease";
             else if (f->function && f->type->check)
                 wrong = f->type->check(f->function);
@@ -561,6 +732,7 @@ bool csi_controllers_driver(const struct csi_controllers *c, size_t i, struct cs
                                       .last_error = csi_peer_last_error(d->peer),
                                       .calls_in_flight = csi_peer_calls_in_flight(d->peer),
                                       .peer = d->peer,
+                                      .refusal = d->refusal,
                                       .not_served = d->not_served };
     if (!ret->name[0])
         ret->name = d->endpoint.driver;
@@ -588,8 +760,10 @@ bool csi_controllers_explain(const struct csi_controllers *c, const char *driver
         for (size_t k = 0; k < c->types_count; k++) {
             const struct function_slot *f = &d->functions[k];
 
-            if (f->function && f->type->explain && strcmp(f->type->name, function) == 0)
-                return f->type->explain(f->function, about, ret);
+            if (!f->function || !f->type->explain || strcmp(f->type->name, function) != 0)
+                continue;
+            (void)csi_peer_explain(d->peer, about->uid, ret);
+            return f->type->explain(f->function, about, ret);
         }
     }
     return false;

@@ -5,8 +5,10 @@
  *                                      ──lost───► functions end at once; after LINGER the leases are released
  *
  * A driver that two sockets claim is served through the one that was ready first; the other is refused while
- * that one is alive. Drivers that registered on this node are served if they have a controller service; a
- * socket that the settings name is served in any case.
+ * that one is alive. A driver that is deployed per node (setting nodeDeployment) has the functions that can
+ * work for one node, without leases; with is_for_node, drivers whose only topology key has the name of the
+ * node count as such, and others are not served. Drivers that registered on this node are served if they have
+ * a controller service; a socket that the settings name is served in any case.
  *
  * Costs: a pass over all drivers per change; a ready driver costs nothing but its leases. */
 #ifndef BERTH_CONTROLLERS_CSI_CSI_CONTROLLERS_H
@@ -29,8 +31,10 @@ struct csi_controllers_options {
     size_t drivers_count;
     const struct csi_function_type *const *types; /* terminated by NULL */
     const struct provisioner_loop *loop;          /* for the provisioner */
-    const char *node_name;                        /* see csi_function_options */
-    const char *identity;                         /* in leases */
+    const char *node_name;                        /* of this process; NULL: it has no node agent */
+    bool is_for_node;     /* serves only drivers that are deployed per node, for this node */
+    const char *identity; /* in leases */
+    const char *pod_name; /* see csi_function_options */
     const char *lease_ns;
     /* 0: the default of machinery/leader.h; for a server in this process a lease of three minutes. */
     uint64_t lease_duration_ns, renew_deadline_ns, retry_period_ns;
@@ -58,6 +62,15 @@ struct csi_function_state {
     bool is_working;
 };
 
+/* Why a ready driver has no controller in this process. */
+enum csi_refusal {
+    CSI_SERVED, /* it has */
+    CSI_SWITCHED_OFF,
+    CSI_WITHOUT_CONTROLLER, /* it has no controller service */
+    CSI_NOT_PER_NODE,       /* the process works for one node, and the driver for several */
+    CSI_SECOND_SOCKET,      /* another socket of the driver is served */
+};
+
 struct csi_driver_state {
     const char *name; /* "" until it is known */
     const char *socket;
@@ -66,7 +79,8 @@ struct csi_driver_state {
     const char *last_error;
     unsigned calls_in_flight;
     const struct csi_peer *peer;
-    const char *not_served; /* why it has no controller although it is ready; "": it has */
+    enum csi_refusal refusal;
+    const char *not_served; /* the refusal in words; "": none */
     struct csi_function_state functions[CSI_FUNCTIONS_MAX];
     size_t functions_count;
 };

@@ -50,20 +50,12 @@ struct csi_function_options {
     const char *record_ns;                      /* namespace of the records of calls, and of leases */
     const char *node_name;                      /* of a node deployment: this node; NULL: the whole cluster */
     const char *identity;                       /* of this process, for csiProvisionerIdentity */
-};
-
-/* What a function knows of an object, for explanations. */
-struct csi_work_state {
-    const char *call;  /* "ControllerPublishVolume": in flight, or the last one; "": none */
-    bool is_in_flight; /* since since_ns, loop time */
-    uint64_t since_ns;
-    const char *last_error; /* the driver's own words; "": it did not fail */
-    enum csi_outcome outcome;
-    uint64_t next_try_ns; /* loop time; 0: none is planned */
+    const char *pod_name;                       /* of this process, in record_ns; NULL: it is in no pod */
 };
 
 struct csi_function_type {
     const char *name; /* "provisioner" */
+    bool is_per_node; /* also works for one node of a driver that is deployed per node, without a lease */
     /* The name of the lease for a driver, in the namespace of leases. */
     int (*lease_name)(const char *driver, struct buf *ret, struct error *err);
     /* Before the caches start: requests those that it reads, with their indexes. NULL: it reads none. */
@@ -75,13 +67,20 @@ struct csi_function_type {
     void (*free)(void *function);
     /* NULL if its state in memory is consistent, else what is wrong. */
     const char *(*check)(const void *function);
-    /* False: nothing is known of the object. Texts are borrowed. May be NULL. */
+    /* Adds what only the function knows of an object: when it is tried next, and a failure from before the
+     * function began. ret has the calls that the driver's peer knows, if any. False: the object is not its
+     * own. Texts are borrowed. May be NULL. */
     bool (*explain)(const void *function, const struct object *about, struct csi_work_state *ret);
 };
 
-extern const struct csi_function_type csi_provisioner_type;
+/* Name of a queue of a driver, in metrics: "csi-attach/DRIVER". */
+#define CSI_QUEUE_BYTES 128
+void csi_queue_name(const char *queue, const struct csi_peer *p, char to[static CSI_QUEUE_BYTES]);
+
+extern const struct csi_function_type csi_provisioner_type; /* and publisher of capacity */
 extern const struct csi_function_type csi_attacher_type;
 extern const struct csi_function_type csi_resizer_type; /* and modifier */
+extern const struct csi_function_type csi_health_type;
 extern const struct csi_function_type csi_snapshotter_type;
 
 #endif

@@ -15,6 +15,7 @@
 #include "api/attributes_class.h"
 #include "api/json_out.h"
 #include "base/log.h"
+#include "base/mutant.h"
 #include "controllers/csi/csi_provision_int.h"
 #include "machinery/merge_patch.h"
 
@@ -279,6 +280,10 @@ static void on_modified(struct csi_controller_call *c, const struct csi_answer *
     struct csi_resizer *z = change->owner->resizer;
     bool is_final = a->outcome == CSI_FINAL || a->outcome == CSI_INFEASIBLE;
 
+    if (a->outcome == CSI_DONE && MUTANT("csi-modifies-claims-first")) {
+        patch_object(change, change->claim, "status", decide_current, on_current_written);
+        return;
+    }
     if (a->outcome == CSI_DONE) {
         patch_object(change, change->volume, NULL, decide_volume, on_volume_written);
         return;
@@ -329,6 +334,7 @@ static void call_modify(struct csi_modify *change, const struct secret *secret)
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     change->rpc.done = on_modified;
+    csi_controller_call_about(&change->rpc, change->claim);
     csi_controller_call_start(z->o.peer, &change->rpc, CSI_CONTROLLER_MODIFY, &m.base,
                               csi_resize_limit_ns(z));
 }
@@ -376,6 +382,24 @@ static void on_target_written(void *ctx, enum api_outcome outcome, const struct 
         call_modify(change, NULL);
 }
 
+static bool has_target(const struct claim *c, const struct object *class)
+{
+    return c->modify == MODIFY_IN_PROGRESS && strcmp(c->target_attributes_class, class->name) == 0;
+}
+
+/* A call is repeated only while the server has its target: a call of an old state of the claim would not be
+ * recorded, and could take effect after the next one. */
+static void on_target_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct csi_modify *change = ctx;
+
+    if (outcome == API_DONE &&
+        (strcmp(a->object->uid, change->claim->uid) != 0 || !has_target(claim_of(a->object), change->class)))
+        modify_end(change, SYNC_OVERTAKEN);
+    else
+        on_target_written(change, outcome, a);
+}
+
 static enum api_decision decide_target(void *ctx, const struct object *now, struct buf *body,
                                        struct error *err)
 {
@@ -384,8 +408,6 @@ static enum api_decision decide_target(void *ctx, const struct object *now, stru
     struct merge_patch p;
     char message[512];
 
-    if (c->modify == MODIFY_IN_PROGRESS && strcmp(c->target_attributes_class, change->class->name) == 0)
-        return API_AS_IT_IS;
     (void)snprintf(message, sizeof message, "Modifying volume to \"%s\" is in progress.",
                    change->class->name);
     merge_patch_begin(&p, body, now);
@@ -455,6 +477,13 @@ static enum sync_result modify_begin(struct csi_modifier *m, struct str key, con
                                      const struct volume *v, const struct object *class)
 {
     struct csi_modify *change = calloc(1, sizeof *change + key.len + 1);
+    struct api_write_options read = {
+        .api = m->resizer->api,
+        .request = { .verb = CLIENT_GET, .kind = c->obj.kind, .ns = c->obj.ns, .name = c->obj.name },
+        .informer = m->resizer->claims,
+        .done = on_target_read,
+        .ctx = change
+    };
 
     if (!change)
         return SYNC_AGAIN;
@@ -465,14 +494,18 @@ static enum sync_result modify_begin(struct csi_modifier *m, struct str key, con
     change->key_len = key.len;
     memcpy(change->key, key.s, key.len);
     TAILQ_INSERT_TAIL(&m->changes, change, link);
-    patch_object(change, change->claim, "status", decide_target, on_target_written);
+    if (has_target(c, class))
+        api_write_start(&change->write, &read);
+    else
+        patch_object(change, change->claim, "status", decide_target, on_target_written);
     return SYNC_LATER;
 }
 
 /* A call in progress, or one whose result is not known, is brought to its end first. */
 static const char *target_of(const struct csi_modifier *m, const struct claim *c)
 {
-    bool is_uncertain = c->modify == MODIFY_IN_PROGRESS && !failure_get(m, c->obj.uid);
+    bool is_uncertain = c->modify == MODIFY_IN_PROGRESS && !failure_get(m, c->obj.uid) &&
+                        !MUTANT("csi-forgets-uncertain-targets");
 
     return is_uncertain && c->target_attributes_class[0] ? c->target_attributes_class : c->attributes_class;
 }
@@ -540,7 +573,8 @@ int csi_modifier_new(struct csi_resizer *z, struct csi_modifier **ret, struct er
     const struct csi_driver_settings *s = z->o.settings;
     struct csi_modifier *m = calloc(1, sizeof *m);
     struct controller_options c = { .queue = { .loop = z->o.part.loop,
-                                               .name = QUEUE,
+                                               .name = z->queue_names[1],
+                                               .metrics = z->o.part.metrics,
                                                .seed = component_seed(&z->o.part, QUEUE),
                                                .base_ns = s->retry_ns ? s->retry_ns : NS_PER_S,
                                                .max_ns =
@@ -576,6 +610,11 @@ void csi_modifier_start(struct csi_modifier *m)
 const char *csi_modifier_check(const struct csi_modifier *m)
 {
     return controller_check(m->controller);
+}
+
+uint64_t csi_modifier_next_ns(const struct csi_modifier *m, struct str key)
+{
+    return workqueue_due_ns(controller_queue(m->controller), key);
 }
 
 struct csi_modifier *csi_modifier_free(struct csi_modifier *m)

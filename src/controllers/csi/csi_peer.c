@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controllers/csi/csi_failures.h"
 #include "rpc/message.h"
 
 #define PROBE_NS (1 * NS_PER_S)
@@ -32,6 +33,27 @@ const char *const csi_peer_state_names[] = {
     [CSI_PEER_LOST] = "lost",
 };
 static_assert(ARRAY_LEN(csi_peer_state_names) == CSI_PEER_STATE_COUNT, "name every state");
+
+const char *const csi_ability_names[] = {
+    [CSI_ABILITY_CONTROLLER] = "CONTROLLER_SERVICE",
+    [CSI_ABILITY_TOPOLOGY] = "VOLUME_ACCESSIBILITY_CONSTRAINTS",
+    [CSI_ABILITY_CREATE_DELETE_VOLUME] = "CREATE_DELETE_VOLUME",
+    [CSI_ABILITY_PUBLISH] = "PUBLISH_UNPUBLISH_VOLUME",
+    [CSI_ABILITY_LIST_VOLUMES] = "LIST_VOLUMES",
+    [CSI_ABILITY_GET_CAPACITY] = "GET_CAPACITY",
+    [CSI_ABILITY_CREATE_DELETE_SNAPSHOT] = "CREATE_DELETE_SNAPSHOT",
+    [CSI_ABILITY_LIST_SNAPSHOTS] = "LIST_SNAPSHOTS",
+    [CSI_ABILITY_CLONE_VOLUME] = "CLONE_VOLUME",
+    [CSI_ABILITY_PUBLISH_READONLY] = "PUBLISH_READONLY",
+    [CSI_ABILITY_EXPAND_VOLUME] = "EXPAND_VOLUME",
+    [CSI_ABILITY_LIST_PUBLISHED_NODES] = "LIST_VOLUMES_PUBLISHED_NODES",
+    [CSI_ABILITY_VOLUME_CONDITION] = "VOLUME_CONDITION",
+    [CSI_ABILITY_GET_VOLUME] = "GET_VOLUME",
+    [CSI_ABILITY_SINGLE_NODE_MULTI_WRITER] = "SINGLE_NODE_MULTI_WRITER",
+    [CSI_ABILITY_MODIFY_VOLUME] = "MODIFY_VOLUME",
+    [CSI_ABILITY_NODE_EXPAND] = "EXPAND_VOLUME (node)",
+};
+static_assert(ARRAY_LEN(csi_ability_names) == CSI_ABILITY_COUNT, "name every ability");
 
 #define IDENTITY(name) .path = "/csi.v1.Identity/" name
 #define CONTROLLER(name) .path = "/csi.v1.Controller/" name
@@ -75,7 +97,7 @@ struct csi_peer {
     char name[NAME_BYTES_MAX + 1]; /* "" until it is known */
     enum csi_peer_state state;
     uint64_t since_ns;
-    unsigned abilities; /* 1 << CSI_ABILITY_*; of a ready driver */
+    unsigned abilities; /* 1 << CSI_ABILITY_*; as of the last time when it was ready */
     unsigned read;      /* the same, being read */
     struct error last;  /* msg "": nothing failed */
     struct rpc_watch watch;
@@ -88,6 +110,7 @@ struct csi_peer {
     struct csi_calls waiting[CSI_CONTROLLER_METHOD_COUNT];
     unsigned counts[CSI_CONTROLLER_METHOD_COUNT]; /* in flight */
     unsigned total;
+    struct csi_failures failures;
     struct metric_family *seconds; /* NULL: not counted */
     struct metric_family *gauges;
 };
@@ -121,7 +144,7 @@ static void set_state(struct csi_peer *p, enum csi_peer_state next)
         p->last.msg[0] = '\0';
         p->backoff_ns = 0;
     } else {
-        p->abilities = 0;
+        p->abilities = next == CSI_PEER_ABSENT ? 0 : p->abilities;
         refuse_waiting(p);
     }
     loop_defer(&p->change);
@@ -259,6 +282,11 @@ void csi_controller_call_start(struct csi_peer *p, struct csi_controller_call *c
     }
 }
 
+void csi_controller_call_about(struct csi_controller_call *c, const struct object *o)
+{
+    (void)snprintf(c->about, sizeof c->about, "%s", o->uid);
+}
+
 void csi_controller_call_cancel(struct csi_controller_call *c)
 {
     struct csi_peer *p = c->peer;
@@ -292,6 +320,7 @@ static void on_refused(void *ctx)
 
         (void)error_set(&err, ERR_UNAVAILABLE, "%s", c->refusal);
         TAILQ_REMOVE(&p->refused, c, link);
+        csi_failures_put(&p->failures, c->about, c->method, &a, loop_now_ns(p->o.loop));
         c->peer = NULL;
         if (!TAILQ_EMPTY(&p->refused))
             loop_defer(&p->refusal);
@@ -343,7 +372,9 @@ static void on_rpc_done(struct rpc_call *call, const struct rpc_result *result)
     if (a.outcome != CSI_DONE) {
         p->last = err;
         (void)error_wrap(&p->last, "%s", csi_method_name(c->method));
+        loop_defer(&p->change);
     }
+    csi_failures_put(&p->failures, c->about, c->method, &a, loop_now_ns(p->o.loop));
     c->peer = NULL;
     if (c != &p->question)
         leave_flight(p, c);
@@ -653,6 +684,29 @@ unsigned csi_peer_calls_in_flight(const struct csi_peer *p)
     return p->total;
 }
 
+bool csi_peer_explain(const struct csi_peer *p, const char *uid, struct csi_work_state *ret)
+{
+    const struct csi_failure *failure = csi_failures_get(&p->failures, uid);
+    const struct csi_controller_call *c;
+
+    *ret = (struct csi_work_state){ .call = "", .last_error = "" };
+    if (failure)
+        *ret = (struct csi_work_state){ .call = csi_method_name(failure->method),
+                                        .last_error = failure->words,
+                                        .outcome = failure->outcome,
+                                        .code = failure->code,
+                                        .failed_ns = failure->at_ns };
+    TAILQ_FOREACH(c, &p->in_flight, link) {
+        if (strcmp(c->about, uid) != 0)
+            continue;
+        ret->call = csi_method_name(c->method);
+        ret->is_in_flight = true;
+        ret->since_ns = c->began_ns;
+        return true;
+    }
+    return failure != NULL;
+}
+
 const char *csi_peer_check(const struct csi_peer *p)
 {
     const struct csi_controller_call *c;
@@ -713,6 +767,7 @@ int csi_peer_new(const struct csi_peer_options *o, struct csi_peer **ret, struct
     p->o = *o;
     TAILQ_INIT(&p->refused);
     TAILQ_INIT(&p->in_flight);
+    csi_failures_init(&p->failures);
     for (size_t m = 0; m < CSI_CONTROLLER_METHOD_COUNT; m++)
         TAILQ_INIT(&p->waiting[m]);
     deferred_init(&p->change, o->loop, on_change, p);
@@ -738,6 +793,7 @@ struct csi_peer *csi_peer_free(struct csi_peer *p)
     loop_undefer(&p->change);
     loop_undefer(&p->refusal);
     set_gauge(p);
+    csi_failures_done(&p->failures);
     free(p->socket);
     free(p);
     return NULL;

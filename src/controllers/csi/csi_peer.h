@@ -16,6 +16,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
+#include "api/object.h"
 #include "base/clock.h"
 #include "machinery/metrics.h"
 #include "plugins/csi/drivers.h"
@@ -25,6 +26,9 @@
 #define CSI_CREATES_MAX 100
 #define CSI_OTHERS_MAX 10
 #define CSI_REFUSAL_BYTES 256
+#define CSI_UID_BYTES 64
+/* Objects whose last failed call is remembered, per driver; the oldest is forgotten first. */
+#define CSI_FAILURES_MAX 256
 
 struct csi_peer;
 
@@ -59,6 +63,8 @@ enum csi_ability {
     CSI_ABILITY_NODE_EXPAND, /* node capability EXPAND_VOLUME; false when there is no Node service */
     CSI_ABILITY_COUNT,
 };
+/* As the protocol spells them: "CREATE_DELETE_VOLUME". */
+extern const char *const csi_ability_names[];
 
 /* How a call ended, for the decisions of its owner; csi_error_class() has the table of codes. */
 enum csi_outcome {
@@ -70,6 +76,8 @@ enum csi_outcome {
     CSI_FINAL,       /* failed, and nothing of it is left */
     CSI_OUTCOME_COUNT,
 };
+/* "infeasible": for explanations. */
+extern const char *const csi_outcome_names[];
 
 enum csi_controller_method {
     CSI_PROBE,
@@ -106,7 +114,8 @@ struct csi_peer_options {
     const char *socket;      /* NULL: absent */
     unsigned creates_max;    /* calls in flight; 0: CSI_CREATES_MAX */
     unsigned others_max;     /* of each other method; 0: CSI_OTHERS_MAX */
-    /* State or capabilities have changed. On the loop, never from within a function of the peer. */
+    /* State, capabilities or the last error have changed. On the loop, never from within a function of the
+     * peer. */
     void (*on_change)(void *ctx, struct csi_peer *p);
     void *ctx;
 };
@@ -124,13 +133,28 @@ enum csi_peer_state csi_peer_state(const struct csi_peer *p);
 /* "" until it is known. */
 const char *csi_peer_name(const struct csi_peer *p);
 const char *csi_peer_socket(const struct csi_peer *p);
-/* False while the driver is not ready. */
+/* As last read; false until the driver was ready once. A lost driver keeps its capabilities, because
+ * functions end a little later: to them it must not be a driver that can do nothing. */
 bool csi_peer_can(const struct csi_peer *p, enum csi_ability a);
 /* Why the driver is not ready, or the last failed call with its method; "": nothing failed. */
 const char *csi_peer_last_error(const struct csi_peer *p);
 /* Loop time of the last change of state. */
 uint64_t csi_peer_since_ns(const struct csi_peer *p);
 unsigned csi_peer_calls_in_flight(const struct csi_peer *p);
+
+/* What is known of the work on an object, for explanations. Texts are borrowed. */
+struct csi_work_state {
+    const char *call;  /* "ControllerPublishVolume": in flight, or the one that failed last; "": none */
+    bool is_in_flight; /* since since_ns, loop time */
+    uint64_t since_ns;
+    const char *last_error;   /* the driver's own words; "": it did not fail */
+    enum csi_outcome outcome; /* of the failure */
+    enum rpc_code code;
+    uint64_t failed_ns;   /* loop time; 0: not known */
+    uint64_t next_try_ns; /* loop time; 0: none is planned */
+};
+/* The calls about an object, by its uid: false if none is in flight and the last one did not fail. */
+bool csi_peer_explain(const struct csi_peer *p, const char *uid, struct csi_work_state *ret);
 /* NULL if its calls are consistent, else what is wrong. For the simulator. */
 const char *csi_peer_check(const struct csi_peer *p);
 
@@ -147,6 +171,7 @@ struct csi_controller_call {
     /* Once, on the loop, never from within csi_controller_call_start(). The answer is valid until it
      * returns; it may start the call again or free its owner. */
     void (*done)(struct csi_controller_call *c, const struct csi_answer *a);
+    char about[CSI_UID_BYTES]; /* uid of the object that the call is for; "": none */
 
     /* Private to csi_peer.c. */
     struct csi_peer *peer; /* NULL: idle */
@@ -164,6 +189,8 @@ struct csi_controller_call {
 void csi_controller_call_start(struct csi_peer *p, struct csi_controller_call *c,
                                enum csi_controller_method m, const ProtobufCMessage *request,
                                uint64_t limit_ns);
+/* Sets what it is about, before it is started: explanations of the object then show the call. */
+void csi_controller_call_about(struct csi_controller_call *c, const struct object *o);
 /* Without a callback. A request that was sent may still take effect. Accepts an idle one. */
 void csi_controller_call_cancel(struct csi_controller_call *c);
 static inline bool csi_controller_call_is_active(const struct csi_controller_call *c)

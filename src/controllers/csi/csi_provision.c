@@ -12,6 +12,7 @@
 
 #include "api/config.h"
 #include "base/die.h"
+#include "base/mutant.h"
 
 #define DELETES_MAX 5
 #define SPEC_BYTES_MAX ((size_t)1 << 20)
@@ -23,7 +24,8 @@ struct csi_create {
     struct buf memo;    /* the plan as recorded */
     struct arena arena; /* of the plan and its texts */
     struct csi_create_plan plan;
-    bool is_repeated; /* an earlier try may have made the volume */
+    const char *class_name; /* NULL: no memory, or no class */
+    bool is_repeated;       /* an earlier try may have made the volume */
     char name[320];
     char ns[64];                      /* of the claim */
     char volume_id[CSI_HANDLE_BYTES]; /* of a volume that must be deleted again */
@@ -65,6 +67,8 @@ static void create_fail(struct csi_create *w, enum provision_state state, const 
 {
     struct provision_result result = { .r = -(int)err->code, .err = err, .state = state };
 
+    if (state != PROVISION_NO_CHANGE && w->class_name)
+        csi_capacity_on_failed(w->provisioner->capacity, w->class_name);
     create_end(w, &result);
 }
 
@@ -124,15 +128,11 @@ static int terms_of_answer(struct arena *a, const Csi__V1__Volume *v, struct csi
     return arena_check(a, err);
 }
 
-static int write_spec(struct buf *out, struct csi_create *w, const Csi__V1__Volume *v, struct error *err)
+static int write_spec(struct buf *out, const struct csi_create *w, const Csi__V1__Volume *v,
+                      const struct csi_terms *terms, struct error *err)
 {
-    struct csi_terms terms;
-    int r = terms_of_answer(&w->arena, v, &terms, err);
-
-    if (r < 0)
-        return r;
     write_source(out, w, v);
-    csi_topology_write_affinity(out, &terms);
+    csi_topology_write_affinity(out, terms);
     json_out_text(out, "volumeMode",
                   volume_mode_names[w->plan.is_block ? VOLUME_MODE_BLOCK : VOLUME_MODE_FILESYSTEM]);
     if (w->plan.attributes_class[0])
@@ -156,14 +156,17 @@ static void write_annotations(struct buf *out, const struct csi_create *w)
 static void create_succeed(struct csi_create *w, const Csi__V1__Volume *v)
 {
     _cleanup_(buf_done_p) struct buf spec = BUF_INIT(SPEC_BYTES_MAX), annotations = BUF_INIT(SPEC_BYTES_MAX);
+    struct csi_terms terms;
     struct error err;
 
     write_annotations(&annotations, w);
     /* The volume exists, and only an object that cannot be written is missing: repeated as it is. */
-    if (write_spec(&spec, w, v, &err) < 0 || buf_check(&annotations, "annotations", &err) < 0) {
+    if (terms_of_answer(&w->arena, v, &terms, &err) < 0 || write_spec(&spec, w, v, &terms, &err) < 0 ||
+        buf_check(&annotations, "annotations", &err) < 0) {
         create_fail(w, PROVISION_IN_BACKGROUND, &err);
         return;
     }
+    csi_capacity_on_created(w->provisioner->capacity, &terms);
     create_end(w, &(struct provision_result){ .spec = buf_str(&spec),
                                               .annotations = buf_str(&annotations),
                                               .finalizer = CSI_PROVISIONER_FINALIZER,
@@ -221,13 +224,30 @@ static void delete_again(struct csi_create *w)
 /* NULL if the volume serves, else why not. */
 static const char *check_answer(struct csi_create *w, const Csi__V1__Volume *v)
 {
-    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes)
+    if (v->capacity_bytes != 0 && v->capacity_bytes < w->plan.bytes && !MUTANT("csi-trusts-small-volumes"))
         return arena_printf(&w->arena,
                             "created volume capacity %" PRId64 " less than requested capacity %" PRId64,
                             v->capacity_bytes, w->plan.bytes);
     if (w->plan.source.kind != CSI_SOURCE_NONE && !v->content_source)
         return "volume content source missing";
     return NULL;
+}
+
+static bool are_pairs_text(Csi__V1__Pair *const *pairs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!str_is_utf8(str_of(pairs[i]->key)) || !str_is_utf8(str_of(pairs[i]->value)))
+            return false;
+    return true;
+}
+
+/* The server would refuse a PersistentVolume with other bytes. */
+static bool is_text(const Csi__V1__Volume *v)
+{
+    for (size_t i = 0; i < v->n_accessible_topology; i++)
+        if (!are_pairs_text(v->accessible_topology[i]->segments, v->accessible_topology[i]->n_segments))
+            return false;
+    return str_is_utf8(str_of(v->volume_id)) && are_pairs_text(v->volume_context, v->n_volume_context);
 }
 
 static void on_answer(struct csi_create *w, const Csi__V1__CreateVolumeResponse *m)
@@ -238,6 +258,12 @@ static void on_answer(struct csi_create *w, const Csi__V1__CreateVolumeResponse 
 
     if (!v || v->volume_id[0] == '\0' || strlen(v->volume_id) >= sizeof w->volume_id) {
         (void)error_set(&err, ERR_UNCERTAIN, "driver answered CreateVolume without a valid volume_id");
+        create_fail(w, PROVISION_IN_BACKGROUND, &err);
+        return;
+    }
+    if (!is_text(v)) {
+        (void)error_set(&err, ERR_UNCERTAIN,
+                        "driver answered CreateVolume with text that is not valid UTF-8");
         create_fail(w, PROVISION_IN_BACKGROUND, &err);
         return;
     }
@@ -407,8 +433,10 @@ void csi_provision_start(void *ctx, const struct provisioner_request *q, struct 
     w->arena = ARENA_INIT(CSI_MEMORY_BYTES_MAX);
     w->memo = BUF_INIT(CSI_PLAN_BYTES_MAX);
     buf_add_str(&w->memo, q->memo);
-    w->is_repeated = q->is_repeated;
+    w->class_name = q->class ? arena_dup(&w->arena, str_of(q->class->obj.name)) : NULL;
     (void)snprintf(w->name, sizeof w->name, "%s", q->volume_name);
+    csi_controller_call_about(&w->rpc, &q->claim->obj);
+    w->is_repeated = q->is_repeated;
     (void)snprintf(w->ns, sizeof w->ns, "%s", q->claim->obj.ns);
     deferred_init(&w->begin, w->provisioner->o.part.loop, create_begin, w);
     loop_defer(&w->begin);

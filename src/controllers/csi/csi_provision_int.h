@@ -3,7 +3,9 @@
 #ifndef BERTH_CONTROLLERS_CSI_CSI_PROVISION_INT_H
 #define BERTH_CONTROLLERS_CSI_CSI_PROVISION_INT_H
 
+#include "controllers/csi/csi_capacity.h"
 #include "controllers/csi/csi_create_plan.h"
+#include "controllers/csi/csi_self_select.h"
 
 #define CSI_PROVISIONER_MANAGER "external-provisioner"
 #define CSI_PROVISIONER_FINALIZER "external-provisioner.volume.kubernetes.io/finalizer"
@@ -21,9 +23,11 @@ struct csi_provisioner {
     struct rng rng;
     struct recorder *recorder;
     struct provisioner *loop;
+    struct csi_capacity_publisher *capacity; /* NULL: the driver's capacity is not published */
+    struct csi_self_select *self_select;     /* NULL: the driver is not deployed per node */
     struct csi_source_guard *source_guard;
     char identity[512]; /* csiProvisionerIdentity of volumes */
-    char record_name[320];
+    struct buf record_name;
 };
 
 extern const struct provisioner_type csi_storage_type; /* ctx: the csi_provisioner */

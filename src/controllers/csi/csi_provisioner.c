@@ -1,5 +1,5 @@
 /* The provisioner of a driver, the part of external-provisioner: the provisioning loop (provisioner_type.h)
- * with CreateVolume and DeleteVolume as its storage. */
+ * with CreateVolume and DeleteVolume as its storage, and the publisher of capacity. */
 #include "controllers/csi/csi_provision_int.h"
 
 #include <inttypes.h>
@@ -7,7 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/csi_objects.h"
+
 #define RETRY_NS NS_PER_S
+#define RECORD_NAME_BYTES_MAX 1024
 #define RETRY_NS_MAX (300 * NS_PER_S)
 
 uint64_t csi_call_limit_ns(const struct csi_provisioner *p)
@@ -53,8 +56,11 @@ static void provisioner_end(void *function)
         return;
     if (p->loop)
         p->loop = p->o.loop->free(p->loop);
+    p->capacity = csi_capacity_free(p->capacity);
+    p->self_select = csi_self_select_free(p->self_select);
     p->source_guard = csi_source_guard_free(p->source_guard);
     recorder_free(p->recorder);
+    buf_done(&p->record_name);
     free(p);
 }
 
@@ -85,7 +91,7 @@ static int open_loop(struct csi_provisioner *p, struct error *err)
         .name_prefix = s->name_prefix,
         .component = CSI_PROVISIONER_MANAGER,
         .record_ns = p->o.record_ns,
-        .record_name = p->record_name,
+        .record_name = buf_cstr(&p->record_name),
         .node_name = p->o.node_name,
         .limits = { .retry_ns = s->retry_ns ? s->retry_ns : RETRY_NS,
                     .retry_ns_max = s->retry_ns_max ? s->retry_ns_max : RETRY_NS_MAX,
@@ -109,13 +115,15 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
     if (!p)
         return error_no_memory(err);
     p->o = *o;
+    p->record_name = BUF_INIT(RECORD_NAME_BYTES_MAX);
+    csi_record_name(driver, o->node_name, &p->record_name);
     rng_init(&p->rng, component_seed(&o->part, driver));
     (void)snprintf(p->identity, sizeof p->identity, "%" PRId64 "-%" PRIu64 "-%s%s%s", now_ms,
                    rng_below(&p->rng, 10000), driver, o->node_name ? "-" : "",
                    o->node_name ? o->node_name : "");
-    (void)snprintf(p->record_name, sizeof p->record_name, "berth-csi-%s%s%s", driver, o->node_name ? "-" : "",
-                   o->node_name ? o->node_name : "");
-    r = open_caches(p, err);
+    r = buf_check(&p->record_name, "the name of a record", err);
+    if (r == 0)
+        r = open_caches(p, err);
     if (r == 0)
         r = component_api(&o->part, CSI_PROVISIONER_MANAGER, &p->api, err);
     p->api.rng = &p->rng;
@@ -123,6 +131,10 @@ static int provisioner_begin(const struct csi_function_options *o, void **ret, s
         r = component_recorder(&o->part, CSI_PROVISIONER_MANAGER, &p->recorder, err);
     if (r == 0)
         r = open_loop(p, err);
+    if (r == 0 && csi_capacity_is_wanted(o->peer, o->settings))
+        r = csi_capacity_new(o, &p->capacity, err);
+    if (r == 0 && o->node_name)
+        r = csi_self_select_new(o, &p->self_select, err);
     if (r == 0)
         r = csi_source_guard_new(o, &p->source_guard, err);
     if (r < 0)
@@ -137,6 +149,10 @@ static void provisioner_run(void *function)
     struct csi_provisioner *p = function;
 
     p->o.loop->start(p->loop);
+    if (p->capacity)
+        csi_capacity_start(p->capacity);
+    if (p->self_select)
+        csi_self_select_start(p->self_select);
     csi_source_guard_start(p->source_guard);
 }
 
@@ -145,7 +161,22 @@ static const char *provisioner_verify(const void *function)
     const struct csi_provisioner *p = function;
     const char *wrong = p->o.loop->check(p->loop);
 
+    if (!wrong && p->capacity)
+        wrong = csi_capacity_check(p->capacity);
+    if (!wrong && p->self_select)
+        wrong = csi_self_select_check(p->self_select);
     return wrong ? wrong : csi_source_guard_check(p->source_guard);
+}
+
+static bool provisioner_explain(const void *function, const struct object *about, struct csi_work_state *ret)
+{
+    const struct csi_provisioner *p = function;
+
+    if (about->kind->kind == KIND_VOLUME ? !owns_volume(p, volume_of(about))
+                                         : about->kind->kind != KIND_CLAIM)
+        return false;
+    ret->next_try_ns = p->o.loop->next_try_ns(p->loop, about);
+    return true;
 }
 
 /* A driver that cannot provision still gets one, which says so in events. */
@@ -166,14 +197,18 @@ static int write_lease_name(const char *driver, struct buf *ret, struct error *e
 
 static int prepare_caches(const struct component_deps *part, struct error *err)
 {
-    return csi_source_prepare(part->informers, err);
+    int r = csi_capacity_prepare(part, err);
+
+    return r < 0 ? r : csi_source_prepare(part->informers, err);
 }
 
 const struct csi_function_type csi_provisioner_type = { .name = "provisioner",
+                                                        .is_per_node = true,
                                                         .lease_name = write_lease_name,
                                                         .prepare = prepare_caches,
                                                         .is_wanted = is_wanted,
                                                         .new = provisioner_begin,
                                                         .start = provisioner_run,
                                                         .free = provisioner_end,
-                                                        .check = provisioner_verify };
+                                                        .check = provisioner_verify,
+                                                        .explain = provisioner_explain };

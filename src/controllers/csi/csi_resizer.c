@@ -303,6 +303,7 @@ static void call_expand(struct csi_resize *resize, const struct secret *secret)
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     resize->rpc.done = on_expanded;
+    csi_controller_call_about(&resize->rpc, resize->claim);
     csi_controller_call_start(resize->owner->o.peer, &resize->rpc, CSI_CONTROLLER_EXPAND, &m.base,
                               csi_resize_limit_ns(resize->owner));
 }
@@ -573,8 +574,8 @@ static int open_queue(struct csi_resizer *z, struct error *err)
 {
     const struct csi_driver_settings *s = z->o.settings;
     struct controller_options c = { .queue = { .loop = z->o.part.loop,
-                                               .name = QUEUE,
-                                               .metrics = NULL,
+                                               .name = z->queue_names[0],
+                                               .metrics = z->o.part.metrics,
                                                .seed = component_seed(&z->o.part, QUEUE),
                                                .base_ns = s->retry_ns ? s->retry_ns : NS_PER_S,
                                                .max_ns =
@@ -598,6 +599,8 @@ static int resizer_begin(const struct csi_function_options *o, void **ret, struc
     TAILQ_INIT(&z->resizes);
     map_init(&z->memory, (struct hash_seed){ component_seed(&o->part, QUEUE), o->part.seed });
     (void)snprintf(z->component, sizeof z->component, "external-resizer %s", csi_peer_name(o->peer));
+    csi_queue_name("csi-resize", o->peer, z->queue_names[0]);
+    csi_queue_name("csi-modify", o->peer, z->queue_names[1]);
     r = open_caches(z, err);
     if (r == 0)
         r = component_api(&o->part, CSI_RESIZER_MANAGER, &z->api, err);
@@ -639,6 +642,20 @@ static const char *resizer_verify(const void *function)
     return wrong || !z->modifier ? wrong : csi_modifier_check(z->modifier);
 }
 
+static bool resizer_explain(const void *function, const struct object *about, struct csi_work_state *ret)
+{
+    const struct csi_resizer *z = function;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(1024);
+
+    if (about->kind->kind != KIND_CLAIM || !csi_claimed_volume(z, claim_of(about)))
+        return false;
+    object_key(about, &key);
+    ret->next_try_ns = workqueue_due_ns(controller_queue(z->controller), buf_str(&key));
+    if (z->modifier && !ret->next_try_ns)
+        ret->next_try_ns = csi_modifier_next_ns(z->modifier, buf_str(&key));
+    return true;
+}
+
 static bool is_wanted(const struct csi_peer *peer, const struct csi_driver_settings *s)
 {
     (void)s;
@@ -672,4 +689,5 @@ const struct csi_function_type csi_resizer_type = { .name = "resizer",
                                                     .new = resizer_begin,
                                                     .start = resizer_run,
                                                     .free = resizer_end,
-                                                    .check = resizer_verify };
+                                                    .check = resizer_verify,
+                                                    .explain = resizer_explain };

@@ -31,6 +31,7 @@ struct csi_resizer {
     struct controller *controller;
     struct recorder *recorder;
     char component[320];
+    char queue_names[2][CSI_QUEUE_BYTES]; /* of expansions, and of changes */
     struct api api;
     struct map memory; /* csi_resize_memory by uid; of claims whose expansion has failed */
     TAILQ_HEAD(, csi_resize) resizes;
@@ -45,6 +46,8 @@ uint64_t csi_resize_limit_ns(const struct csi_resizer *z);
 int csi_modifier_new(struct csi_resizer *z, struct csi_modifier **ret, struct error *err);
 void csi_modifier_start(struct csi_modifier *m);
 const char *csi_modifier_check(const struct csi_modifier *m);
+/* When a claim is tried next, loop time; 0: it does not wait. */
+uint64_t csi_modifier_next_ns(const struct csi_modifier *m, struct str key);
 struct csi_modifier *csi_modifier_free(struct csi_modifier *m);
 /* The claim may have another class to apply. */
 void csi_modifier_add(struct csi_modifier *m, const struct object *claim);

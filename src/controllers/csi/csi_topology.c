@@ -93,7 +93,7 @@ static const struct csi_node *csi_node_view(const struct object *o)
 static bool term_of_node(struct arena *a, const struct object *node, const struct texts *keys,
                          struct kvs *ret)
 {
-    struct kv *items = arena_array(a, keys->count, sizeof *items);
+    struct kv *items = arena_array(a, keys->count + 1, sizeof *items);
 
     if (!items)
         return false;
@@ -310,6 +310,48 @@ int csi_topology_of(struct arena *a, const struct csi_topology_request *q, struc
     if (r == 0)
         *ret = t;
     return r;
+}
+
+/* --- Segments --- */
+
+int csi_topology_segments(struct arena *a, const struct csi_segments_request *q, struct csi_terms *ret,
+                          struct error *err)
+{
+    struct csi_terms all = { arena_array(a, informer_count(q->csi_nodes) + 1, sizeof *all.items), 0 };
+    struct informer_cursor at;
+
+    if (!all.items)
+        return arena_check(a, err);
+    for (const struct object *o = informer_first(q->csi_nodes, &at); o; o = informer_next(&at)) {
+        const struct csi_node_driver *d = csi_node_driver(csi_node_view(o), q->driver);
+        const struct object *node = d ? informer_get(q->nodes, "", o->name) : NULL;
+
+        if (node && (!q->node_name || strcmp(o->name, q->node_name) == 0) &&
+            term_of_node(a, node, &d->topology_keys, &all.items[all.count]))
+            all.count++;
+    }
+    sort_terms(&all);
+    *ret = all;
+    return arena_check(a, err);
+}
+
+bool csi_topology_is_of_node(const struct csi_segments_request *q)
+{
+    const struct object *o = informer_get(q->csi_nodes, "", q->node_name);
+    const struct csi_node_driver *d = o ? csi_node_driver(csi_node_view(o), q->driver) : NULL;
+    const struct object *node =
+        d && d->topology_keys.count == 1 ? informer_get(q->nodes, "", q->node_name) : NULL;
+    const char *value = node ? object_label(node, d->topology_keys.items[0]) : NULL;
+
+    return value && strcmp(value, q->node_name) == 0;
+}
+
+bool csi_terms_cover(const struct csi_terms *terms, const struct kvs *segment)
+{
+    for (uint32_t i = 0; i < terms->count; i++)
+        if (term_is_subset(&terms->items[i], segment))
+            return true;
+    return terms->count == 0;
 }
 
 /* --- Spreading --- */

@@ -1,6 +1,6 @@
 /* The topology that a volume must be accessible from: from the nodes of the driver, the class's
- * allowedTopologies and the node that the scheduler selected, as CSI's TopologyRequirement. Pure: reads
- * caches, and allocates in an arena.
+ * allowedTopologies and the node that the scheduler selected, as CSI's TopologyRequirement; and the segments
+ * of a driver. Pure: reads caches, and allocates in an arena.
  *
  * A term is a set of segments (`topology.kubernetes.io/zone=a`), sorted by key. Error texts are those of
  * external-provisioner. Costs: O(nodes) for a claim without allowedTopologies. */
@@ -42,6 +42,23 @@ struct csi_topology_request {
  * selected. Other errors: retry. */
 int csi_topology_of(struct arena *a, const struct csi_topology_request *q, struct csi_topology *ret,
                     struct error *err);
+
+/* The topology segments of a driver, for what is published per segment. */
+struct csi_segments_request {
+    const char *driver;
+    const char *node_name; /* only the segment of this node; NULL: of all nodes */
+    const struct informer *nodes, *csi_nodes;
+};
+
+/* The terms of the nodes that run the driver, sorted, each once. A node that lacks a label of the driver's
+ * keys has none yet; a driver without keys has one term without segments. Texts are borrowed from the
+ * caches. */
+int csi_topology_segments(struct arena *a, const struct csi_segments_request *q, struct csi_terms *ret,
+                          struct error *err);
+/* The driver has one topology key, whose value is the name of the node: it is deployed per node. */
+bool csi_topology_is_of_node(const struct csi_segments_request *q);
+/* One of the terms has only segments of this one; true without terms. */
+bool csi_terms_cover(const struct csi_terms *terms, const struct kvs *segment);
 
 /* How far to rotate the sorted terms for a claim without a selected node, so that the members of a
  * StatefulSet get different terms and the claims of one member the same. Pure. */

@@ -210,6 +210,7 @@ static struct local_erasure *find_erasure(const struct local *l, const char *vol
     struct local_erasure *c;
 
     LIST_FOREACH(c, &l->erasures, link)
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a freed element has left the list */
         if (strcmp(c->volume->name, volume) == 0)
             return c;
     return NULL;

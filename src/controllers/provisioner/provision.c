@@ -287,9 +287,11 @@ static void release_node(struct provisioner_op *op, const struct error *why)
         api_write_start(&op->write, &w);
 }
 
-/* A retry would fail in the same way: the next try is after PROVISIONER_SLOW_NS. */
+/* A retry would fail in the same way: the next try is later, or with another class. */
 static void fail_for_good(struct provisioner_op *op, const struct error *why)
 {
+    struct provisioner *p = op->provisioner;
+    uint64_t until_ns = loop_now_ns(p->o.part.loop) + p->o.limits.slow_ns;
     struct error err;
 
     (void)error_set(
@@ -298,7 +300,8 @@ static void fail_for_good(struct provisioner_op *op, const struct error *why)
         "volume with StorageClass \"%s\": %s",
         claim_of(op->about)->class, why->msg);
     report_provision_failure(op, &err);
-    provisioner_op_end_slowly(op);
+    slow_set_put(&p->slow, op->about, op->class, until_ns);
+    provisioner_op_end_until(op, until_ns);
 }
 
 static void fail_provision(struct provisioner_op *op, enum provision_state state, const struct error *why)
@@ -401,15 +404,9 @@ static uint64_t save_pause_ns(const struct provisioner_op *op)
     return pause_ns < SAVE_PAUSE_NS_MAX ? pause_ns : SAVE_PAUSE_NS_MAX;
 }
 
-static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+static void retry_save(struct provisioner_op *op, const struct error *err)
 {
-    struct provisioner_op *op = ctx;
-
-    if (outcome == API_DONE || a->r == -ERR_EXISTS) {
-        op_saved(op);
-        return;
-    }
-    op->failure = a->error;
+    op->failure = *err;
     if (MUTANT("provisioner-removes-what-is-saved")) {
         clean_up(op);
     } else if (++op->tries < SAVES_MAX || op->provisioner->o.limits.saves_until_done) {
@@ -418,6 +415,35 @@ static void on_saved(void *ctx, enum api_outcome outcome, const struct client_an
     } else {
         verify_before_delete(op);
     }
+}
+
+/* Of a volume that exists, or was deleted since: the cache has it from now on, and the claim is not
+ * provisioned again. */
+static void on_existing(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    if (outcome == API_DONE || a->r == -ERR_NOT_FOUND)
+        op_saved(ctx);
+    else
+        retry_save(ctx, &a->error);
+}
+
+static void on_saved(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct provisioner_op *op = ctx;
+    struct api_write_options read = {
+        .api = op->provisioner->api,
+        .request = { .verb = CLIENT_GET, .kind = kind_info(KIND_VOLUME), .name = op->name },
+        .informer = op->provisioner->volumes_cache,
+        .done = on_existing,
+        .ctx = op
+    };
+
+    if (outcome == API_DONE)
+        op_saved(op);
+    else if (a->r == -ERR_EXISTS)
+        api_write_start(&op->write, &read);
+    else
+        retry_save(op, &a->error);
 }
 
 static void save_volume(void *ctx)
@@ -495,7 +521,7 @@ static void prepare_provision(struct provisioner_op *op)
         fail_provision(op, state, &err);
         return;
     }
-    if (!p->record) {
+    if (!p->record || MUTANT("csi-records-nothing")) {
         start_provision(op);
         return;
     }
@@ -515,8 +541,9 @@ static void on_claim(void *ctx, enum api_outcome outcome, const struct client_an
 
     if (!o && a->r != -ERR_NOT_FOUND)
         op_failed(op, &a->error);
-    else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0])
-        provisioner_op_end(op); /* the cache will be updated */
+    else if (!o || strcmp(o->uid, op->about->uid) != 0 || o->is_deleting || claim_of(o)->volume_name[0] ||
+             informer_get(op->provisioner->volumes_cache, "", op->name))
+        provisioner_op_end(op); /* the cache will be, or is, updated */
     else
         prepare_provision(op);
 }
@@ -563,12 +590,24 @@ static void repeat_provision(struct provisioner_op *op)
     start_provision(op);
 }
 
+/* The claim has failed for good with this class a moment ago. */
+static bool is_slow(struct provisioner_op *op, uint64_t *ret_until_ns)
+{
+    struct provisioner *p = op->provisioner;
+
+    *ret_until_ns = slow_set_until_ns(&p->slow, op->about, op->class, loop_now_ns(p->o.part.loop));
+    return *ret_until_ns > 0;
+}
+
 static void begin_provision(struct provisioner_op *op)
 {
     const struct provisioner *p = op->provisioner;
     const struct claim *c = claim_of(op->about);
     const struct object *class = informer_get(p->classes, "", c->class);
+    uint64_t until_ns;
     struct error err;
+
+    op->class = class ? object_ref(class) : NULL;
 
     if (!class) {
         (void)informer_not_found(p->classes, c->class, &err);
@@ -578,6 +617,8 @@ static void begin_provision(struct provisioner_op *op)
         log_warn("class of claim has another provisioner", LOG_STR("claim", op->key),
                  LOG_STR("provisioner", class_of(class)->provisioner));
         provisioner_op_end(op);
+    } else if (is_slow(op, &until_ns)) {
+        provisioner_op_end_until(op, until_ns);
     } else if (c->source && !p->o.type->has_data_sources) {
         /* The type does not copy data: the claim would get an empty volume. */
         (void)error_set(
@@ -585,12 +626,10 @@ static void begin_provision(struct provisioner_op *op)
             "plugin \"%s\" is not a CSI plugin. Only CSI plugin can provision a claim with a datasource",
             p->o.name);
         fail_for_good(op, &err);
+    } else if (find_node(op, &err)) {
+        api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
     } else {
-        op->class = object_ref(class);
-        if (find_node(op, &err))
-            api_read(&op->write, &p->api, KIND_CLAIM, op->about->ns, op->about->name, on_claim, op);
-        else
-            fail_provision(op, PROVISION_RESCHEDULE, &err);
+        fail_provision(op, PROVISION_RESCHEDULE, &err);
     }
 }
 
@@ -602,7 +641,7 @@ static void op_begin(struct provisioner_op *op)
     if (informer_get(op->provisioner->volumes_cache, "", op->name)) { /* made before: the binder's turn */
         leave_progress(op);
         provisioner_op_end(op);
-    } else if (is_uncertain(op)) {
+    } else if (is_uncertain(op) && !MUTANT("csi-changes-the-request")) {
         repeat_provision(op);
     } else {
         begin_provision(op);
@@ -614,10 +653,14 @@ enum sync_result provisioner_sync_claim(void *ctx, struct str key)
     struct provisioner *p = ctx;
     const struct in_progress *i = provisioner_in_progress(p, key);
     const struct object *o = informer_get_key(p->claims_cache, key);
+    bool is_gone = i && (!o || strcmp(o->uid, i->claim->uid) != 0);
 
-    if (i && (!o || strcmp(o->uid, i->claim->uid) != 0))
-        o = i->claim; /* the claim was deleted meanwhile: the operation in progress is completed */
-    else if (!o || (o->is_deleting && !i) || !should_provision(p, claim_of(o)))
+    if (is_gone && MUTANT("csi-forgets-deleted-claims"))
+        return SYNC_DONE;
+    /* A call in progress is completed, also if its claim was deleted, or bound, meanwhile. */
+    if (is_gone)
+        o = i->claim;
+    else if (!i && (!o || o->is_deleting || !should_provision(p, claim_of(o))))
         return SYNC_DONE;
     op_begin(provisioner_op_new(p, p->claims, key, o));
     return SYNC_LATER;

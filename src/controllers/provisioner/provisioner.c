@@ -7,6 +7,7 @@
 #include "controllers/provisioner/provisioner.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,9 +85,11 @@ void provisioner_op_fail(struct provisioner_op *op, bool must_go_on)
     op_free(op);
 }
 
-void provisioner_op_end_slowly(struct provisioner_op *op)
+void provisioner_op_end_until(struct provisioner_op *op, uint64_t until_ns)
 {
-    controller_finish_after(op->queue, str_of(op->key), op->provisioner->o.limits.slow_ns);
+    uint64_t now_ns = loop_now_ns(op->provisioner->o.part.loop);
+
+    controller_finish_after(op->queue, str_of(op->key), until_ns > now_ns ? until_ns - now_ns : 0);
     op_free(op);
 }
 
@@ -118,8 +121,24 @@ static void on_claim_gone(void *ctx, const struct object *o)
     _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
 
     object_key(o, &key);
+    slow_set_drop(&p->slow, o->uid);
     if (!key.failed && !provisioner_in_progress(p, buf_str(&key)))
         workqueue_forget(controller_queue(p->claims), buf_str(&key));
+}
+
+static void enqueue_released(void *ctx, const struct object *claim)
+{
+    struct provisioner *p = ctx;
+
+    enqueue_object(p->claims, claim);
+}
+
+/* What failed for good with the class may succeed with another one of that name. */
+static void on_class(void *ctx, const struct object *o)
+{
+    struct provisioner *p = ctx;
+
+    slow_set_release(&p->slow, o, enqueue_released, p);
 }
 
 static void on_volume(void *ctx, const struct object *o)
@@ -165,6 +184,7 @@ static int open_record(struct provisioner *p, struct error *err)
     struct call_record_options o = { .part = p->o.part,
                                      .ns = p->o.record_ns,
                                      .name = p->o.record_name,
+                                     .node_name = p->o.node_name,
                                      .on_loaded = on_record_loaded,
                                      .on_entry = on_record_entry,
                                      .ctx = p };
@@ -173,12 +193,14 @@ static int open_record(struct provisioner *p, struct error *err)
     return o.name ? call_record_new(&o, &p->record, err) : 0;
 }
 
-static int open_queue(struct provisioner *p, const char *name,
+/* label: of its metrics. */
+static int open_queue(struct provisioner *p, const char *name, const char *label,
                       enum sync_result (*sync)(void *ctx, struct str key), struct controller **ret,
                       struct error *err)
 {
     struct controller_options c = { .queue = { .loop = p->o.part.loop,
-                                               .name = name,
+                                               .name = label,
+                                               .metrics = p->o.part.metrics,
                                                .seed = component_seed(&p->o.part, name),
                                                .base_ns = p->o.limits.retry_ns,
                                                .max_ns = p->o.limits.retry_ns_max,
@@ -209,6 +231,7 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
 {
     _cleanup_(provisioner_free_p) struct provisioner *p = calloc(1, sizeof *p);
     struct informers *all = o->part.informers;
+    uint64_t seed = component_seed(&o->part, "provisioner-slow");
     int r;
 
     if (!p)
@@ -217,6 +240,9 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
     fill_limits(&p->o.limits);
     LIST_INIT(&p->ops);
     LIST_INIT(&p->in_progress);
+    slow_set_init(&p->slow, (struct hash_seed){ seed, ~seed });
+    (void)snprintf(p->queue_names[0], sizeof p->queue_names[0], "provision/%s", o->name);
+    (void)snprintf(p->queue_names[1], sizeof p->queue_names[1], "reclaim/%s", o->name);
     r = component_api(&o->part, PROVISIONER_FIELD_MANAGER, &p->api, err);
     if (r < 0)
         return r;
@@ -228,9 +254,9 @@ int provisioner_new(const struct provisioner_options *o, struct provisioner **re
         return -(int)err->code;
     r = component_recorder(&o->part, o->component ? o->component : o->name, &p->recorder, err);
     if (r == 0)
-        r = open_queue(p, "claims", provisioner_sync_claim, &p->claims, err);
+        r = open_queue(p, "claims", p->queue_names[0], provisioner_sync_claim, &p->claims, err);
     if (r == 0)
-        r = open_queue(p, "volumes", provisioner_sync_volume, &p->volumes, err);
+        r = open_queue(p, "volumes", p->queue_names[1], provisioner_sync_volume, &p->volumes, err);
     if (r == 0)
         r = open_record(p, err);
     if (r == 0)
@@ -254,8 +280,10 @@ void provisioner_start(struct provisioner *p)
     p->volumes_handler = (struct informer_handler){
         .on_upsert = on_volume, .on_removed = on_volume_gone, .ctx = p, .resync_ns = RESYNC_NS
     };
+    p->classes_handler = (struct informer_handler){ .on_upsert = on_class, .ctx = p };
     if (p->record)
         call_record_start(p->record);
+    informer_add_handler(p->classes, &p->classes_handler);
     informer_add_handler(p->claims_cache, &p->claims_handler);
     informer_add_handler(p->volumes_cache, &p->volumes_handler);
 }
@@ -269,6 +297,7 @@ struct provisioner *provisioner_free(struct provisioner *p)
         return NULL;
     informer_remove_handler(&p->claims_handler);
     informer_remove_handler(&p->volumes_handler);
+    informer_remove_handler(&p->classes_handler);
     for (op = LIST_FIRST(&p->ops); op; op = next_op) {
         next_op = LIST_NEXT(op, link);
         op_free(op);
@@ -277,6 +306,7 @@ struct provisioner *provisioner_free(struct provisioner *p)
         next = LIST_NEXT(i, link);
         in_progress_free(i);
     }
+    slow_set_done(&p->slow);
     p->record = call_record_free(p->record);
     controller_free(p->claims);
     controller_free(p->volumes);
@@ -285,5 +315,14 @@ struct provisioner *provisioner_free(struct provisioner *p)
     return NULL;
 }
 
+static uint64_t next_try_ns(const struct provisioner *p, const struct object *about)
+{
+    struct controller *queue = about->kind->kind == KIND_CLAIM ? p->claims : p->volumes;
+    _cleanup_(buf_done_p) struct buf key = BUF_INIT(PROVISIONER_KEY_BYTES_MAX);
+
+    object_key(about, &key);
+    return workqueue_due_ns(controller_queue(queue), buf_str(&key));
+}
+
 const struct provisioner_loop provisioner_loop = { provisioner_new, provisioner_start, provisioner_check,
-                                                   provisioner_free };
+                                                   next_try_ns, provisioner_free };

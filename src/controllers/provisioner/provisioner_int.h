@@ -6,6 +6,7 @@
 
 #include "controllers/call_record.h"
 #include "controllers/provisioner/provisioner.h"
+#include "controllers/provisioner/slow_set.h"
 #include "machinery/api_write.h"
 
 #define PROVISIONER_FIELD_MANAGER "berth-provisioner"
@@ -46,14 +47,16 @@ struct in_progress {
 struct provisioner {
     struct provisioner_options o;
     struct informer *claims_cache, *volumes_cache, *classes, *nodes;
-    struct informer_handler claims_handler, volumes_handler;
+    struct informer_handler claims_handler, volumes_handler, classes_handler;
     struct controller *claims, *volumes;
     struct recorder *recorder;
     struct api api;
     LIST_HEAD(, provisioner_op) ops;
     LIST_HEAD(, in_progress) in_progress; /* no more than operations and calls without a result */
+    struct slow_set slow;                 /* claims that failed for good */
     struct call_record *record;           /* NULL: none */
     bool is_loaded;                       /* the record was read, or there is none */
+    char queue_names[2][320];             /* of claims, and of volumes */
 };
 
 /* The operation owns its key; it ends with one of the following functions. */
@@ -62,7 +65,8 @@ struct provisioner_op *provisioner_op_new(struct provisioner *p, struct controll
 void provisioner_op_end(struct provisioner_op *op);
 /* Retries after the key's delay; after too many failures at the next resync, unless must_go_on. */
 void provisioner_op_fail(struct provisioner_op *op, bool must_go_on);
-void provisioner_op_end_slowly(struct provisioner_op *op);
+/* Tries again at this loop time. */
+void provisioner_op_end_until(struct provisioner_op *op, uint64_t until_ns);
 
 /* provision.c */
 enum sync_result provisioner_sync_claim(void *ctx, struct str key);

@@ -76,6 +76,7 @@ static int csi_block_stage(const struct volume_plugin *self, const struct volume
     int r = csi_conn_open(self, env, spec_source(&q->spec).csi->driver, &c, err);
 
     assert(q->csi);
+    c.is_migrated = q->spec.is_migrated;
     if (r == 0)
         r = csi_stage_message(&a, &c, &q->spec, q->csi, /* is_block= */ true, &m, err);
     if (r == 0)

@@ -4,6 +4,8 @@
 #include "plugins/csi/csi_int.h"
 
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Of a response that is decoded on the loop. */
 #define LOOP_ANSWER_BYTES_MAX ((size_t)64 << 10)
@@ -36,7 +38,7 @@ int csi_conn_of(const struct volume_plugin *self, const struct volume_env *env, 
                 struct csi_conn *ret, struct error *err)
 {
     const struct csi_plugin *p = CONTAINER_OF((uintptr_t)self, const struct csi_plugin, plugin);
-    struct csi_conn c = { .rpc = p->rpc, .limit_ns = CSI_CALL_LIMIT_NS, .stop = env->stop };
+    struct csi_conn c = { .rpc = p->rpc, .limit_ns = CSI_CALL_LIMIT_NS, .stop = env->stop, .driver = driver };
     int r = csi_drivers_find(p->drivers, driver, &c.endpoint, err);
 
     if (r == 0)
@@ -74,18 +76,36 @@ int csi_call_start(struct rpc_client *rpc, enum csi_method m, const char *socket
     return r < 0 ? r : rpc_call_start(rpc, &q, c, err);
 }
 
+/* "MIGRATED DRIVER", for csi_note_read(). */
+static void csi_note_write(const struct csi_conn *c, char to[static RPC_NOTE_BYTES])
+{
+    (void)snprintf(to, RPC_NOTE_BYTES, "%s %s", c->is_migrated ? "true" : "false",
+                   c->driver ? c->driver : "");
+}
+
+const char *csi_note_read(const char *note, const char **ret_migrated)
+{
+    bool is_migrated = strncmp(note, "true ", 5) == 0;
+
+    *ret_migrated = is_migrated ? "true" : "false";
+    return note + (is_migrated ? 5 : 6);
+}
+
 int csi_call(struct csi_conn *c, enum csi_method m, const ProtobufCMessage *request, ProtobufCMessage **ret,
              struct error *err)
 {
     _cleanup_(rpc_message_free) ProtobufCMessage *answer = NULL;
     _cleanup_(buf_done_p) struct buf out = BUF_INIT(RPC_MESSAGE_BYTES_MAX), in = BUF_INIT(0);
     int r = rpc_message_pack(request, &out, err);
+    char note[RPC_NOTE_BYTES];
     const struct rpc_request q = { .socket = c->endpoint.socket,
                                    .method = methods[m].path,
                                    .message = buf_str(&out),
-                                   .limit_ns = c->limit_ns };
+                                   .limit_ns = c->limit_ns,
+                                   .note = note };
     enum rpc_code code; /* err has it */
 
+    csi_note_write(c, note);
     if (r == 0)
         r = rpc_wait(c->rpc, &q, c->stop, &in, &code, err);
     if (r == 0)

@@ -33,6 +33,8 @@ struct csi_conn {
     struct rpc_client *rpc;
     uint64_t limit_ns;
     const host_stop *stop;
+    const char *driver;    /* borrowed */
+    bool is_migrated;      /* of a volume of a migrated plugin, for metrics */
     unsigned capabilities; /* 1 << CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__*, after csi_capabilities() */
 };
 

@@ -283,6 +283,7 @@ static int csi_set_up(const struct volume_plugin *self, const struct volume_env 
     int r = csi_conn_of(self, env, source->driver, &c, err);
 
     assert(q->csi);
+    c.is_migrated = q->spec.is_migrated;
     if (r == 0)
         r = check_mode(&q->spec, q->csi->driver, err);
     if (r == 0)

@@ -38,6 +38,9 @@ struct csi_plugin {
 void csi_plugin_init(struct csi_plugin *p, struct csi_drivers *drivers, struct rpc_client *rpc,
                      const struct csi_facts *facts);
 
+/* The driver of an observed call (rpc_client_observe()); ret_migrated: "true" or "false". */
+const char *csi_note_read(const char *note, const char **ret_migrated);
+
 /* The paths slot, for callers that only find its directories. Pure. */
 int csi_block_paths(const struct volume_plugin *self, const char *root, const char *name, const char *pod_uid,
                     struct block_paths *ret, struct error *err);

@@ -84,6 +84,7 @@ static int csi_mount(const struct volume_plugin *self, const struct volume_env *
     int r = csi_conn_open(self, env, source->driver, &c, err);
 
     *ret_why = FORMAT_OK;
+    c.is_migrated = q->spec.is_migrated;
     if (r == 0)
         r = csi_stage_message(&a, &c, &q->spec, q->csi, /* is_block= */ false, &m, err);
     if (r < 0)

@@ -62,6 +62,7 @@ int csi_expand_on_node(const struct volume_plugin *self, const struct volume_env
     int r = csi_conn_open(self, env, source->driver, &c, err);
 
     assert(q->csi);
+    c.is_migrated = q->spec.is_migrated;
     if (r < 0)
         return r;
     if (!csi_can(&c, CAN(EXPAND_VOLUME)))

@@ -1,0 +1,29 @@
+/* Internals of the snapshot controller. */
+#ifndef BERTH_CONTROLLERS_SNAPSHOT_SNAPSHOT_INT_H
+#define BERTH_CONTROLLERS_SNAPSHOT_SNAPSHOT_INT_H
+
+#include "controllers/snapshot/snapshot_controller.h"
+
+struct snapshot_controller {
+    const struct clock *clock;
+    struct snapshot_caches caches;
+    struct recorder *recorder;
+    struct controller *snapshots;
+    struct controller *contents;
+    struct controller *claims;
+    struct informer_handler snapshots_handler;
+    struct informer_handler contents_handler;
+    struct informer_handler classes_handler;
+    struct informer_handler claims_handler;
+    struct informer_handler volumes_handler;
+};
+
+/* The next step of a snapshot. */
+enum sync_result snapshot_sync(void *ctx, struct str key);
+/* The finalizer of a bound content. */
+enum sync_result snapshot_sync_content(void *ctx, struct str key);
+bool snapshot_content_needs_guard(const struct snapshot_content *c);
+/* The finalizer of a claim: removed when no snapshot is being created from it. */
+enum sync_result snapshot_sync_claim(void *ctx, struct str key);
+
+#endif
