@@ -51,7 +51,7 @@ struct csi_snapshot_work {
 
 static const struct snapshot_content *view_of(const struct csi_snapshot_work *w)
 {
-    return csi_content_of(w->content);
+    return snapshot_content_of(w->content);
 }
 
 static enum csi_controller_method method_of(const struct csi_snapshot_work *w)
@@ -162,7 +162,7 @@ static enum api_decision decide_failure(void *ctx, const struct object *now, str
     const struct csi_snapshot_work *w = ctx;
     struct merge_patch p;
 
-    if (strcmp(csi_content_of(now)->error_message, w->failure.msg) == 0)
+    if (strcmp(snapshot_content_of(now)->error_message, w->failure.msg) == 0)
         return API_AS_IT_IS;
     merge_patch_begin_any(&p, body, now);
     merge_patch_member(&p, "status");
@@ -305,7 +305,7 @@ static enum api_decision decide_status(void *ctx, const struct object *now, stru
                                        struct error *err)
 {
     const struct csi_snapshot_work *w = ctx;
-    const struct snapshot_content *c = csi_content_of(now);
+    const struct snapshot_content *c = snapshot_content_of(now);
     struct snapshot_report report = report_of(w);
     struct merge_patch p;
 
@@ -430,8 +430,7 @@ static int find_parameters(struct csi_snapshot_work *w, struct arena *a, struct 
                          "retrieve snapshot class %s from the informer\"",
                          c->obj.name, c->class_name);
     w->lacks_class = !o;
-    return csi_snapshot_parameters(a,
-                                   o ? &((const struct snapshot_class *)(const void *)o)->parameters : &none,
+    return csi_snapshot_parameters(a, o ? &snapshot_class_of(o)->parameters : &none,
                                    s->o.settings->has_extra_metadata ? c : NULL, ret, err);
 }
 
@@ -726,8 +725,7 @@ static void begin_find(struct csi_snapshot_work *w)
         r = error_set(&err, ERR_NOT_FOUND, "failed to get snapshot class %s for snapshot content %s",
                       c->class_name, w->key);
     if (o)
-        r = csi_snapshot_list_secret(&w->arena, &((const struct snapshot_class *)(const void *)o)->parameters,
-                                     w->key, &w->ref, &err);
+        r = csi_snapshot_list_secret(&w->arena, &snapshot_class_of(o)->parameters, w->key, &w->ref, &err);
     if (r < 0)
         work_fail(w, &err);
     else

@@ -138,6 +138,7 @@ int csi_snapshot_record_open(struct csi_snapshotter *s, struct error *err)
     const struct call_record_options o = { .part = s->o.part,
                                            .ns = s->o.record_ns,
                                            .name = s->record_name,
+                                           .node_name = s->o.node_name,
                                            .on_loaded = on_record_loaded,
                                            .on_entry = on_record_entry,
                                            .ctx = s };

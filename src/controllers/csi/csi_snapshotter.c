@@ -19,7 +19,7 @@ static bool is_ours(const struct csi_snapshotter *s, const struct object *o)
 {
     const char *node = object_label(o, LABEL_SNAPSHOT_NODE);
 
-    if (strcmp(csi_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
+    if (strcmp(snapshot_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
         return false;
     return !s->o.node_name || (node && strcmp(node, s->o.node_name) == 0);
 }
@@ -27,8 +27,9 @@ static bool is_ours(const struct csi_snapshotter *s, const struct object *o)
 /* A creation whose content is gone. A snapshot that is to be retained is left. */
 static enum sync_result sync_left(struct csi_snapshotter *s, struct str key, const struct object *left)
 {
-    if (csi_content_of(left)->deletes)
-        return csi_snapshot_start(s, key, csi_content_of(left), CSI_SNAPSHOT_REST) ? SYNC_LATER : SYNC_AGAIN;
+    if (snapshot_content_of(left)->deletes)
+        return csi_snapshot_start(s, key, snapshot_content_of(left), CSI_SNAPSHOT_REST) ? SYNC_LATER
+                                                                                        : SYNC_AGAIN;
     csi_snapshot_creation_end(s, key);
     return SYNC_DONE;
 }
@@ -43,12 +44,12 @@ static enum sync_result sync_content(void *ctx, struct str key)
         return sync_left(s, key, left);
     if (!o || !is_ours(s, o))
         return SYNC_DONE;
-    step = csi_snapshot_next(csi_content_of(o));
-    if (step != CSI_SNAPSHOT_CREATE || csi_content_of(o)->snapshot_handle[0])
+    step = csi_snapshot_next(snapshot_content_of(o));
+    if (step != CSI_SNAPSHOT_CREATE || snapshot_content_of(o)->snapshot_handle[0])
         csi_snapshot_creation_end(s, key);
     if (step == CSI_SNAPSHOT_REST)
         return SYNC_DONE;
-    return csi_snapshot_start(s, key, csi_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
+    return csi_snapshot_start(s, key, snapshot_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
 }
 
 /* --- Handlers --- */
@@ -65,7 +66,7 @@ static void on_content_add(void *ctx, const struct object *o, bool is_initial)
 /* A resync has the same object twice. */
 static void on_content_update(void *ctx, const struct object *old, const struct object *o)
 {
-    if (old == o || csi_snapshot_differs(csi_content_of(old), csi_content_of(o)))
+    if (old == o || csi_snapshot_differs(snapshot_content_of(old), snapshot_content_of(o)))
         on_content_add(ctx, o, /* is_initial= */ false);
 }
 
@@ -199,7 +200,7 @@ static bool snapshotter_explain(const void *function, const struct object *about
     if (about->kind->kind != KIND_SNAPSHOT_CONTENT || !is_ours(s, about))
         return false;
     *ret = (struct csi_work_state){ .call = "",
-                                    .last_error = csi_content_of(about)->error_message,
+                                    .last_error = snapshot_content_of(about)->error_message,
                                     .outcome = CSI_FINAL };
     ret->next_try_ns = workqueue_due_ns(controller_queue(s->controller), str_of(about->name));
     (void)csi_snapshot_explain(s, about->name, ret);
