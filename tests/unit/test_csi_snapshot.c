@@ -5,6 +5,8 @@
 #include "controllers/csi/csi_snapshot_plan.h"
 
 #define SECRETS "/api/v1/namespaces/default/secrets"
+#define RECORDS "/api/v1/namespaces/default/configmaps"
+#define RECORD RECORDS "/berth-csi-snapshots-" FAKE_DRIVER
 #define C1 SNAPSHOT_CONTENTS "/snapcontent-u1"
 #define P "csi.storage.k8s.io/"
 #define GIB INT64_C(1073741824)
@@ -87,7 +89,8 @@ TEST(snapshot_is_taken_and_reported)
     begin(&w, NULL);
     put_content(&w, "Delete", "");
     parts_rest(&w);
-    assert_asked(&w, "PATCH " C1 "\nPATCH " C1 "/status\nPATCH " C1 "\n");
+    assert_asked(&w, "POST " RECORDS "\nPATCH " C1 "\nPATCH " C1 "/status\nPATCH " C1 "\nPATCH " RECORD
+                     "\n"); /* the record before the call, and its end after it */
     assert_called(fake_of_parts(), "CreateSnapshot snapshot-u1 OK\n");
     ASSERT_STR("name=snapshot-u1 source=v1 p.a=1 ", fake_of_parts()->last);
     ASSERT_THERE(&w,
@@ -327,6 +330,44 @@ TEST(given_snapshot_that_is_missing_is_reported)
     end(&w);
 }
 
+/* A driver that ignores what it is asked for. */
+static bool list_everything(struct fake_csi *f, struct fake_request *q)
+{
+    Csi__V1__ListSnapshotsResponse out;
+    Csi__V1__ListSnapshotsResponse__Entry entries[2], *list[2];
+    Csi__V1__Snapshot snapshots[2];
+
+    (void)f;
+    if (strcmp(q->method, "ListSnapshots") != 0)
+        return false;
+    csi__v1__list_snapshots_response__init(&out);
+    for (size_t i = 0; i < ARRAY_LEN(entries); i++) {
+        csi__v1__list_snapshots_response__entry__init(&entries[i]);
+        csi__v1__snapshot__init(&snapshots[i]);
+        snapshots[i].snapshot_id = (char *)(uintptr_t)(i == 0 ? "other" : "h");
+        snapshots[i].size_bytes = (int64_t)i + 1;
+        snapshots[i].ready_to_use = true;
+        entries[i].snapshot = &snapshots[i];
+        list[i] = &entries[i];
+    }
+    out.entries = list;
+    out.n_entries = ARRAY_LEN(list);
+    assert_int_equal(rpc_message_pack(&out.base, &q->answer, &err), 0);
+    return true;
+}
+
+TEST(given_snapshot_is_found_among_others)
+{
+    struct parts w;
+
+    begin(&w, NULL);
+    fake_of_parts()->serve = list_everything;
+    put_given(&w, "Retain", "", "h");
+    parts_rest(&w);
+    ASSERT_THERE(&w, "2", C1, "status/restoreSize");
+    end(&w);
+}
+
 static void list_nothing(struct fake_csi *f)
 {
     f->controller &= ~FAKE_BIT(6);
@@ -449,6 +490,33 @@ TEST(deletion_waits_for_the_end_of_a_creation)
     }
 }
 
+/* csi-30: somebody removes the finalizer by hand; the record knows of the snapshot, after a restart, too. */
+TEST(snapshot_of_a_content_that_is_gone_is_deleted)
+{
+    for (unsigned is_killed = 0; is_killed < 2; is_killed++) {
+        struct parts w;
+
+        begin(&w, NULL);
+        fail_next("CreateSnapshot", RPC_DEADLINE_EXCEEDED, "slow",
+                  is_killed ? 1 : 2); /* a deletion tries at once */
+        put_content(&w, "Delete", "");
+        parts_rest(&w);
+        if (is_killed)
+            process_kill(&w);
+        ASSERT_SENT(&w.served, 200, "DELETE", C1, NULL);
+        ASSERT_SENT(&w.served, 200, "MERGE", C1, "{'metadata':{'finalizers':null}}");
+        ASSERT_GONE(&w, C1);
+        if (is_killed)
+            process_start(&w);
+        parts_settle(&w);
+        assert_int_equal(count_calls("CreateSnapshot snapshot-u1 OK"), 1);
+        assert_int_equal(count_calls("DeleteSnapshot snapshot-u1 OK"), 1);
+        assert_int_equal(fake_csi_count_snapshots(fake_of_parts()), 0);
+        ASSERT_THERE(&w, "-", RECORD, "data");
+        end(&w);
+    }
+}
+
 /* csi-30: the class is not needed for a snapshot that nobody wants. */
 TEST(creation_of_a_deleted_class_is_brought_to_its_end)
 {
@@ -509,6 +577,20 @@ static void take_and_delete_snapshot(struct parts *w)
     parts_settle(w);
 }
 
+/* The finalizer is removed by hand while the snapshot is taken. */
+static void drop_content(struct parts *w)
+{
+    prepare_snapshots(w);
+    fake_of_parts()->delay_ns = 2 * NS_PER_S;
+    put_content(w, "Delete", "");
+    parts_rest(w);
+    ASSERT_SENT(&w->served, 200, "DELETE", C1, NULL); /* is all, when the finalizer could not be written */
+    (void)send_request(&w->served, "MERGE", C1, "{'metadata':{'finalizers':null}}");
+    ASSERT_GONE(w, C1);
+    parts_settle(w);
+    parts_settle(w);
+}
+
 /* The deletion arrives while the snapshot is taken. */
 static void delete_snapshot_early(struct parts *w)
 {
@@ -539,6 +621,7 @@ TEST(faults_change_nothing_in_the_end)
     assert_all_ends_the_same(&csi_part, take_snapshot);
     assert_all_ends_the_same(&csi_part, take_and_delete_snapshot);
     assert_all_ends_the_same(&csi_part, delete_snapshot_early);
+    assert_all_ends_the_same(&csi_part, drop_content);
     assert_all_ends_the_same(&csi_part, find_and_retain_snapshot);
 }
 

@@ -1,11 +1,13 @@
 /* One step for one VolumeSnapshotContent, from the request that it needs first to the write that it ends
  * with:
  *
- *   create    the secret; the mark, with the finalizer; CreateSnapshot; status; the mark is removed
+ *   create    the secret; the record; the mark, with the finalizer; CreateSnapshot; status; the mark is
+ *             removed
  *   find      the secret; ListSnapshots; status
  *   unmark    the mark is removed
  *   delete    the secret; DeleteSnapshot; the handle is cleared; the finalizer is removed
  *   release   the finalizer is removed
+ *   left      the content is gone, says the server; the secret; CreateSnapshot; DeleteSnapshot
  *
  * The mark and the finalizer are one write before the first CreateSnapshot: until its result is known the
  * content cannot disappear, and with it the only trace of a snapshot that may exist. A final failure removes
@@ -29,13 +31,16 @@ struct csi_snapshot_work {
     struct csi_snapshotter *snapshotter;
     enum csi_snapshot_step step;
     struct object *content; /* as read or answered last */
+    bool is_left;           /* the content is gone, and its creation has no known result */
     bool had_status;        /* at the start: the driver, or a failure, was reported before */
     bool lacks_class;       /* CreateSnapshot is repeated for a content whose class is gone */
     struct arena arena;     /* of the secret's reference */
     struct secret_ref ref;  /* name "" for none */
     struct object *secret;  /* until the call is packed; NULL: none */
+    struct call_record_write recorded;
     struct api_write write;
     struct csi_controller_call call;
+    const char *handle; /* that CreateSnapshot answered; in the arena */
     uint64_t called_ns; /* 0: the driver is not called yet */
     /* For the bodies of writes. */
     struct error failure;
@@ -46,7 +51,7 @@ struct csi_snapshot_work {
 
 static const struct snapshot_content *view_of(const struct csi_snapshot_work *w)
 {
-    return csi_content_of(w->content);
+    return snapshot_content_of(w->content);
 }
 
 static enum csi_controller_method method_of(const struct csi_snapshot_work *w)
@@ -63,6 +68,7 @@ void csi_snapshot_free(struct csi_snapshot_work *w)
     TAILQ_REMOVE(&w->snapshotter->works, w, link);
     api_write_cancel(&w->write);
     csi_controller_call_cancel(&w->call);
+    call_record_cancel(w->snapshotter->record, &w->recorded);
     (void)object_unref(w->content);
     (void)object_unref(w->secret);
     arena_done(&w->arena);
@@ -84,6 +90,16 @@ static void end_question(struct csi_snapshot_work *w)
     if (next != CSI_SNAPSHOT_REST && !is_asked_again)
         controller_add(w->snapshotter->controller, (struct str){ w->key, w->key_len });
     work_end(w, is_asked_again ? SYNC_AGAIN : SYNC_DONE);
+}
+
+/* Nothing is left of a creation whose content is gone. Another one may have its name by now. */
+static void end_left(struct csi_snapshot_work *w)
+{
+    struct str key = { w->key, w->key_len };
+
+    csi_snapshot_creation_end(w->snapshotter, key);
+    controller_add(w->snapshotter->controller, key);
+    work_end(w, SYNC_DONE);
 }
 
 /* --- Writes --- */
@@ -125,8 +141,9 @@ static bool keep_written(struct csi_snapshot_work *w, enum api_outcome outcome, 
         keep_answer(w, a);
         return true;
     }
-    if (a->r == -ERR_NOT_FOUND) {
-        work_end(w, SYNC_DONE);
+    if (a->r == -ERR_NOT_FOUND) { /* a creation that is recorded has to be brought to its end */
+        work_end(w, csi_snapshot_creation(w->snapshotter, (struct str){ w->key, w->key_len }) ? SYNC_AGAIN
+                                                                                              : SYNC_DONE);
         return false;
     }
     if (outcome == API_REFUSED)
@@ -145,7 +162,7 @@ static enum api_decision decide_failure(void *ctx, const struct object *now, str
     const struct csi_snapshot_work *w = ctx;
     struct merge_patch p;
 
-    if (strcmp(csi_content_of(now)->error_message, w->failure.msg) == 0)
+    if (strcmp(snapshot_content_of(now)->error_message, w->failure.msg) == 0)
         return API_AS_IT_IS;
     merge_patch_begin_any(&p, body, now);
     merge_patch_member(&p, "status");
@@ -182,6 +199,10 @@ static void work_fail(struct csi_snapshot_work *w, const struct error *err)
                                             : "snapshot is not ready, will retry",
              LOG_STR("content", w->key), LOG_STR("driver", csi_peer_name(w->snapshotter->o.peer)),
              LOG_ERR(err));
+    if (w->is_left) { /* there is no object to report it on */
+        work_end(w, SYNC_AGAIN);
+        return;
+    }
     if (w->step == CSI_SNAPSHOT_DELETE) {
         recorder_event(w->snapshotter->recorder, w->content, EVENT_WARNING, "SnapshotDeleteError",
                        "Failed to delete snapshot: %s", err->msg);
@@ -244,6 +265,7 @@ static void on_failure_unmarked(void *ctx, enum api_outcome outcome, const struc
 
     if (!keep_written(w, outcome, a, "annotation"))
         return;
+    csi_snapshot_creation_end(w->snapshotter, (struct str){ w->key, w->key_len });
     if (w->content->is_deleting)
         end_question(w);
     else
@@ -283,7 +305,7 @@ static enum api_decision decide_status(void *ctx, const struct object *now, stru
                                        struct error *err)
 {
     const struct csi_snapshot_work *w = ctx;
-    const struct snapshot_content *c = csi_content_of(now);
+    const struct snapshot_content *c = snapshot_content_of(now);
     struct snapshot_report report = report_of(w);
     struct merge_patch p;
 
@@ -306,12 +328,19 @@ static enum api_decision decide_status(void *ctx, const struct object *now, stru
     return api_decision_of(merge_patch_end(&p, err));
 }
 
+static void delete_left(struct csi_snapshot_work *w);
+
 static void on_status_written(void *ctx, enum api_outcome outcome, const struct client_answer *a)
 {
     struct csi_snapshot_work *w = ctx;
 
+    if (a->r == -ERR_NOT_FOUND && w->handle && view_of(w)->deletes) {
+        delete_left(w);
+        return;
+    }
     if (!keep_written(w, outcome, a, "status"))
         return;
+    csi_snapshot_creation_end(w->snapshotter, (struct str){ w->key, w->key_len });
     if (object_annotation(w->content, ANN_SNAPSHOT_BEING_CREATED))
         patch_content(w, NULL, decide_unmarked, on_unmarked);
     else
@@ -320,19 +349,37 @@ static void on_status_written(void *ctx, enum api_outcome outcome, const struct 
 
 /* --- Create --- */
 
+static void read_secret(struct csi_snapshot_work *w);
+
+/* The snapshot was taken, and its content is gone. */
+static void delete_left(struct csi_snapshot_work *w)
+{
+    w->is_left = true;
+    w->step = CSI_SNAPSHOT_DELETE;
+    read_secret(w);
+}
+
 /* The answer is valid until this returns: the body of the patch is written at once. */
 static void keep_created(struct csi_snapshot_work *w, const Csi__V1__CreateSnapshotResponse *m)
 {
+    const char *handle = m->snapshot ? m->snapshot->snapshot_id : "";
     struct error err;
 
-    w->found = m->snapshot;
-    if (m->snapshot && m->snapshot->snapshot_id[0] && str_is_utf8(str_of(m->snapshot->snapshot_id))) {
-        patch_content(w, "status", decide_status, on_status_written);
-        w->found = NULL;
+    if (handle[0] == '\0' || !str_is_utf8(str_of(handle))) {
+        (void)error_set(&err, ERR_UNCERTAIN, "driver answered CreateSnapshot without a valid snapshot_id");
+        work_fail(w, &err);
         return;
     }
-    (void)error_set(&err, ERR_UNCERTAIN, "driver answered CreateSnapshot without a valid snapshot_id");
-    work_fail(w, &err);
+    w->handle = arena_dup(&w->arena, str_of(handle));
+    if (arena_check(&w->arena, &err) < 0) {
+        work_fail(w, &err);
+    } else if (w->is_left) {
+        delete_left(w);
+    } else {
+        w->found = m->snapshot;
+        patch_content(w, "status", decide_status, on_status_written);
+        w->found = NULL;
+    }
 }
 
 static void fail_creation(struct csi_snapshot_work *w, const struct csi_answer *a)
@@ -345,7 +392,9 @@ static void fail_creation(struct csi_snapshot_work *w, const struct csi_answer *
     /* Without the parameters of its class this may be a snapshot of ours. */
     if (w->lacks_class && a->code == RPC_ALREADY_EXISTS)
         is_final = false;
-    if (is_final && object_annotation(w->content, ANN_SNAPSHOT_BEING_CREATED)) {
+    if (is_final && w->is_left) {
+        end_left(w);
+    } else if (is_final && object_annotation(w->content, ANN_SNAPSHOT_BEING_CREATED)) {
         w->failure = err;
         patch_content(w, NULL, decide_unmarked, on_failure_unmarked);
     } else {
@@ -375,14 +424,13 @@ static int find_parameters(struct csi_snapshot_work *w, struct arena *a, struct 
 
     if (c->class_name[0] == '\0')
         return error_set(err, ERR_INVALID, "the VolumeSnapshotContent has no volumeSnapshotClassName");
-    if (!o && !c->obj.is_deleting)
+    if (!o && !c->obj.is_deleting && !w->is_left)
         return error_set(err, ERR_NOT_FOUND,
                          "failed to get input parameters to create snapshot for content %s: \"failed to "
                          "retrieve snapshot class %s from the informer\"",
                          c->obj.name, c->class_name);
     w->lacks_class = !o;
-    return csi_snapshot_parameters(a,
-                                   o ? &((const struct snapshot_class *)(const void *)o)->parameters : &none,
+    return csi_snapshot_parameters(a, o ? &snapshot_class_of(o)->parameters : &none,
                                    s->o.settings->has_extra_metadata ? c : NULL, ret, err);
 }
 
@@ -416,6 +464,18 @@ static int start_create(struct csi_snapshot_work *w, struct arena *a, struct csi
 
 /* --- Find --- */
 
+/* The snapshot that was asked for. A driver may know it by another form of its id, or list others, too. */
+static const Csi__V1__Snapshot *find_listed(const Csi__V1__ListSnapshotsResponse *m, const char *handle)
+{
+    for (size_t i = 0; i < m->n_entries; i++) {
+        const Csi__V1__Snapshot *found = m->entries[i]->snapshot;
+
+        if (found && (m->n_entries == 1 || strcmp(found->snapshot_id, handle) == 0))
+            return found;
+    }
+    return NULL;
+}
+
 static void on_listed(struct csi_controller_call *call, const struct csi_answer *a)
 {
     struct csi_snapshot_work *w = CONTAINER_OF(call, struct csi_snapshot_work, call);
@@ -434,12 +494,12 @@ static void on_listed(struct csi_controller_call *call, const struct csi_answer 
         work_fail(w, &err);
         return;
     }
-    if (m->n_entries == 0 || !m->entries[0]->snapshot) {
+    w->found = find_listed(m, handle);
+    if (!w->found) {
         (void)error_set(&err, ERR_NOT_FOUND, "can not find snapshot for snapshotID %s", handle);
         work_fail(w, &err);
         return;
     }
-    w->found = m->entries[0]->snapshot;
     patch_content(w, "status", decide_status, on_status_written);
     w->found = NULL;
 }
@@ -508,7 +568,9 @@ static void on_deleted(struct csi_controller_call *call, const struct csi_answer
 {
     struct csi_snapshot_work *w = CONTAINER_OF(call, struct csi_snapshot_work, call);
 
-    if (a->outcome == CSI_DONE)
+    if (a->outcome == CSI_DONE && w->is_left)
+        end_left(w);
+    else if (a->outcome == CSI_DONE)
         patch_content(w, "status", decide_cleared, on_cleared);
     else if (a->outcome == CSI_NOT_SENT)
         work_end(w, SYNC_AGAIN);
@@ -521,7 +583,7 @@ static void start_delete(struct csi_snapshot_work *w, struct csi_secrets secrets
     Csi__V1__DeleteSnapshotRequest m;
 
     csi__v1__delete_snapshot_request__init(&m);
-    m.snapshot_id = (char *)(uintptr_t)view_of(w)->snapshot_handle; /* is not modified */
+    m.snapshot_id = (char *)(uintptr_t)(w->is_left ? w->handle : view_of(w)->snapshot_handle); /* as above */
     m.secrets = secrets.items;
     m.n_secrets = secrets.count;
     w->call.done = on_deleted;
@@ -558,11 +620,31 @@ static void on_marked(void *ctx, enum api_outcome outcome, const struct client_a
         call_driver(w);
 }
 
+static void on_recorded(struct call_record_write *recorded)
+{
+    struct csi_snapshot_work *w = CONTAINER_OF(recorded, struct csi_snapshot_work, recorded);
+
+    patch_content(w, NULL, decide_marked, on_marked);
+}
+
+/* Before the first CreateSnapshot; a repeated one finds its entry. */
+static void record_creation(struct csi_snapshot_work *w)
+{
+    struct csi_snapshotter *s = w->snapshotter;
+    struct error err;
+
+    w->recorded.done = on_recorded;
+    if (csi_snapshot_creation(s, (struct str){ w->key, w->key_len }))
+        on_recorded(&w->recorded);
+    else if (csi_snapshot_creation_begin(s, w->content, &w->recorded, &err) < 0)
+        work_fail(w, &err);
+}
+
 /* A snapshot whose handle is known needs no mark: only its readiness is asked for. */
 static void go_on_with_secret(struct csi_snapshot_work *w)
 {
-    if (w->step == CSI_SNAPSHOT_CREATE && view_of(w)->snapshot_handle[0] == '\0')
-        patch_content(w, NULL, decide_marked, on_marked);
+    if (w->step == CSI_SNAPSHOT_CREATE && view_of(w)->snapshot_handle[0] == '\0' && !w->is_left)
+        record_creation(w);
     else
         call_driver(w);
 }
@@ -643,8 +725,7 @@ static void begin_find(struct csi_snapshot_work *w)
         r = error_set(&err, ERR_NOT_FOUND, "failed to get snapshot class %s for snapshot content %s",
                       c->class_name, w->key);
     if (o)
-        r = csi_snapshot_list_secret(&w->arena, &((const struct snapshot_class *)(const void *)o)->parameters,
-                                     w->key, &w->ref, &err);
+        r = csi_snapshot_list_secret(&w->arena, &snapshot_class_of(o)->parameters, w->key, &w->ref, &err);
     if (r < 0)
         work_fail(w, &err);
     else
@@ -659,6 +740,26 @@ static void begin_delete(struct csi_snapshot_work *w)
         work_fail(w, &err);
     else
         read_secret(w);
+}
+
+/* A missing entry in a cache proves nothing: somebody may need the snapshot of a content that is there. */
+static void on_content_read(void *ctx, enum api_outcome outcome, const struct client_answer *a)
+{
+    struct csi_snapshot_work *w = ctx;
+
+    (void)outcome;
+    if (api_live_of(a, w->content->uid) == LIVE_GONE)
+        begin_create(w);
+    else
+        work_end(w, SYNC_AGAIN);
+}
+
+static void begin_left(struct csi_snapshot_work *w)
+{
+    w->is_left = true;
+    w->step = CSI_SNAPSHOT_CREATE;
+    api_read(&w->write, &w->snapshotter->api, KIND_SNAPSHOT_CONTENT, "", w->content->name, on_content_read,
+             w);
 }
 
 /* --- The start --- */
@@ -685,6 +786,8 @@ bool csi_snapshot_start(struct csi_snapshotter *s, struct str key, const struct 
         begin_find(w);
     else if (step == CSI_SNAPSHOT_DELETE)
         begin_delete(w);
+    else if (step == CSI_SNAPSHOT_REST)
+        begin_left(w);
     else if (step == CSI_SNAPSHOT_UNMARK)
         patch_content(w, NULL, decide_unmarked, on_unmarked);
     else
@@ -714,7 +817,8 @@ const char *csi_snapshot_check(const struct csi_snapshotter *s)
     TAILQ_FOREACH(w, &s->works, link) {
         if (!workqueue_is_processing(controller_queue(s->controller), (struct str){ w->key, w->key_len }))
             return "a content is worked on whose key is not";
-        if (!api_write_is_active(&w->write) && !csi_controller_call_is_active(&w->call))
+        if (!api_write_is_active(&w->write) && !csi_controller_call_is_active(&w->call) &&
+            !w->recorded.is_active)
             return "a content waits for nothing";
     }
     return NULL;

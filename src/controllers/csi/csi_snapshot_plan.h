@@ -12,12 +12,8 @@
 #include "api/snapshot.h"
 
 #define ANN_SNAPSHOT_BEING_CREATED "snapshot.storage.kubernetes.io/volumesnapshot-being-created"
-#define ANN_SNAPSHOT_BEING_DELETED "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
-#define ANN_SNAPSHOT_SECRET_NAME "snapshot.storage.kubernetes.io/deletion-secret-name"
-#define ANN_SNAPSHOT_SECRET_NAMESPACE "snapshot.storage.kubernetes.io/deletion-secret-namespace"
 #define ANN_GROUP_SNAPSHOT_HANDLE "groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle"
 #define LABEL_SNAPSHOT_NODE "snapshot.storage.kubernetes.io/managed-by"
-#define FINALIZER_SNAPSHOT_CONTENT "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
 
 enum csi_snapshot_step {
     CSI_SNAPSHOT_REST,    /* nothing */
@@ -33,10 +29,5 @@ enum csi_snapshot_step csi_snapshot_next(const struct snapshot_content *c);
 /* An update after which the next step may be another one. Not the snapshotter's own writes, or its delays
  * would be without effect: the status, finalizers, and the mark. */
 bool csi_snapshot_differs(const struct snapshot_content *old, const struct snapshot_content *now);
-
-static inline const struct snapshot_content *csi_content_of(const struct object *o)
-{
-    return (const struct snapshot_content *)(const void *)o;
-}
 
 #endif

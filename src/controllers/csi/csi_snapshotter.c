@@ -19,23 +19,37 @@ static bool is_ours(const struct csi_snapshotter *s, const struct object *o)
 {
     const char *node = object_label(o, LABEL_SNAPSHOT_NODE);
 
-    if (strcmp(csi_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
+    if (strcmp(snapshot_content_of(o)->driver, csi_peer_name(s->o.peer)) != 0)
         return false;
     return !s->o.node_name || (node && strcmp(node, s->o.node_name) == 0);
+}
+
+/* A creation whose content is gone. A snapshot that is to be retained is left. */
+static enum sync_result sync_left(struct csi_snapshotter *s, struct str key, const struct object *left)
+{
+    if (snapshot_content_of(left)->deletes)
+        return csi_snapshot_start(s, key, snapshot_content_of(left), CSI_SNAPSHOT_REST) ? SYNC_LATER
+                                                                                        : SYNC_AGAIN;
+    csi_snapshot_creation_end(s, key);
+    return SYNC_DONE;
 }
 
 static enum sync_result sync_content(void *ctx, struct str key)
 {
     struct csi_snapshotter *s = ctx;
-    const struct object *o = informer_get_key(s->contents, key);
+    const struct object *o = informer_get_key(s->contents, key), *left = csi_snapshot_creation(s, key);
     enum csi_snapshot_step step;
 
+    if (left && (!o || strcmp(o->uid, left->uid) != 0))
+        return sync_left(s, key, left);
     if (!o || !is_ours(s, o))
         return SYNC_DONE;
-    step = csi_snapshot_next(csi_content_of(o));
+    step = csi_snapshot_next(snapshot_content_of(o));
+    if (step != CSI_SNAPSHOT_CREATE || snapshot_content_of(o)->snapshot_handle[0])
+        csi_snapshot_creation_end(s, key);
     if (step == CSI_SNAPSHOT_REST)
         return SYNC_DONE;
-    return csi_snapshot_start(s, key, csi_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
+    return csi_snapshot_start(s, key, snapshot_content_of(o), step) ? SYNC_LATER : SYNC_AGAIN;
 }
 
 /* --- Handlers --- */
@@ -52,11 +66,28 @@ static void on_content_add(void *ctx, const struct object *o, bool is_initial)
 /* A resync has the same object twice. */
 static void on_content_update(void *ctx, const struct object *old, const struct object *o)
 {
-    if (old == o || csi_snapshot_differs(csi_content_of(old), csi_content_of(o)))
+    if (old == o || csi_snapshot_differs(snapshot_content_of(old), snapshot_content_of(o)))
         on_content_add(ctx, o, /* is_initial= */ false);
 }
 
+/* Its finalizers were removed by somebody else, or it has ended. */
+static void on_content_gone(void *ctx, const struct object *o, bool is_final_unknown)
+{
+    struct csi_snapshotter *s = ctx;
+
+    (void)is_final_unknown;
+    if (csi_snapshot_creation(s, str_of(o->name)))
+        component_add(s->controller, o);
+}
+
 /* --- Life --- */
+
+static bool is_record_loaded(void *ctx)
+{
+    const struct csi_snapshotter *s = ctx;
+
+    return s->is_loaded;
+}
 
 static void snapshotter_end(void *function)
 {
@@ -68,6 +99,7 @@ static void snapshotter_end(void *function)
     informer_remove_handler(&s->contents_handler);
     while ((w = TAILQ_FIRST(&s->works)))
         csi_snapshot_free(w);
+    csi_snapshot_record_close(s);
     s->controller = controller_free(s->controller);
     s->recorder = recorder_free(s->recorder);
     free(s);
@@ -91,6 +123,7 @@ static int open_queue(struct csi_snapshotter *s, struct error *err)
                                                      .base_ns = s->o.settings->retry_ns,
                                                      .max_ns = s->o.settings->retry_ns_max },
                                           .sync = sync_content,
+                                          .is_ready = is_record_loaded,
                                           .ctx = s,
                                           .api = s->api };
 
@@ -107,6 +140,7 @@ static int snapshotter_begin(const struct csi_function_options *o, void **ret, s
     s->o = *o;
     TAILQ_INIT(&s->works);
     rng_init(&s->rng, component_seed(&o->part, QUEUE));
+    map_init(&s->creations, (struct hash_seed){ rng_u64(&s->rng), rng_u64(&s->rng) });
     (void)snprintf(s->component, sizeof s->component, "csi-snapshotter %s", csi_peer_name(o->peer));
     r = component_api(&o->part, CSI_SNAPSHOTTER_MANAGER, &s->api, err);
     s->api.rng = &s->rng;
@@ -116,6 +150,8 @@ static int snapshotter_begin(const struct csi_function_options *o, void **ret, s
         r = component_recorder(&o->part, s->component, &s->recorder, err);
     if (r == 0)
         r = open_queue(s, err);
+    if (r == 0)
+        r = csi_snapshot_record_open(s, err);
     if (r < 0)
         snapshotter_end(s);
     else
@@ -127,9 +163,12 @@ static void snapshotter_run(void *function)
 {
     struct csi_snapshotter *s = function;
 
-    s->contents_handler = (struct informer_handler){
-        .on_add = on_content_add, .on_update = on_content_update, .ctx = s, .resync_ns = RESYNC_NS
-    };
+    s->contents_handler = (struct informer_handler){ .on_add = on_content_add,
+                                                     .on_update = on_content_update,
+                                                     .on_delete = on_content_gone,
+                                                     .ctx = s,
+                                                     .resync_ns = RESYNC_NS };
+    call_record_start(s->record);
     informer_add_handler(s->contents, &s->contents_handler);
 }
 
@@ -161,7 +200,7 @@ static bool snapshotter_explain(const void *function, const struct object *about
     if (about->kind->kind != KIND_SNAPSHOT_CONTENT || !is_ours(s, about))
         return false;
     *ret = (struct csi_work_state){ .call = "",
-                                    .last_error = csi_content_of(about)->error_message,
+                                    .last_error = snapshot_content_of(about)->error_message,
                                     .outcome = CSI_FINAL };
     ret->next_try_ns = workqueue_due_ns(controller_queue(s->controller), str_of(about->name));
     (void)csi_snapshot_explain(s, about->name, ret);

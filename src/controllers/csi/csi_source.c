@@ -10,7 +10,6 @@
 #include "machinery/json_peek.h"
 #include "machinery/merge_patch.h"
 
-#define SNAPSHOT_API_GROUP "snapshot.storage.k8s.io"
 #define CLAIMS_BY_SOURCE "data-source"
 #define KEY_BYTES_MAX 1024
 
@@ -21,23 +20,13 @@ const char *const csi_source_kind_names[] = {
 };
 static_assert(ARRAY_LEN(csi_source_kind_names) == CSI_SOURCE_KIND_COUNT, "name every kind");
 
-static const struct snapshot *snapshot_view(const struct object *o)
-{
-    return (const struct snapshot *)(const void *)o;
-}
-
-static const struct snapshot_content *content_view(const struct object *o)
-{
-    return (const struct snapshot_content *)(const void *)o;
-}
-
 enum csi_source_kind csi_source_kind_of(const struct claim *c)
 {
     const struct claim_source *s = c->source;
 
     if (!s)
         return CSI_SOURCE_NONE;
-    if (strcmp(s->kind, "VolumeSnapshot") == 0 && strcmp(s->group, SNAPSHOT_API_GROUP) == 0)
+    if (strcmp(s->kind, "VolumeSnapshot") == 0 && strcmp(s->group, SNAPSHOT_GROUP) == 0)
         return CSI_SOURCE_SNAPSHOT;
     if (strcmp(s->kind, "PersistentVolumeClaim") == 0 && s->group[0] == '\0')
         return CSI_SOURCE_CLAIM;
@@ -102,7 +91,7 @@ static int find_content(const struct csi_source_caches *caches, const struct sna
                         const struct snapshot_content **ret, struct error *err)
 {
     const struct object *o = informer_get(caches->contents, "", s->bound_content_name);
-    const struct snapshot_content *c = o ? content_view(o) : NULL;
+    const struct snapshot_content *c = o ? snapshot_content_of(o) : NULL;
 
     if (s->bound_content_name[0] == '\0')
         return error_set(err, ERR_UNAVAILABLE, "snapshot %s not bound", s->obj.name);
@@ -163,11 +152,11 @@ static int find_snapshot(const struct csi_source_caches *caches, const char *dri
         return informer_not_found(caches->snapshots, claim->source->name, err);
     if (o->is_deleting && !object_has_finalizer(o, FINALIZER_SNAPSHOT_RESTORE))
         return error_set(err, ERR_BUSY, "snapshot %s is currently being deleted", o->name);
-    r = find_content(caches, snapshot_view(o), &c, err);
+    r = find_content(caches, snapshot_of(o), &c, err);
     if (r < 0)
         return r;
     assert(c);
-    r = check_snapshot(snapshot_view(o), c, driver, claim, err);
+    r = check_snapshot(snapshot_of(o), c, driver, claim, err);
     if (r == 0)
         *ret = c->snapshot_handle;
     return r;
@@ -278,7 +267,7 @@ enum api_decision csi_source_decide_kept(void *ctx, const struct object *now, st
     (void)ctx;
     if (is_kept && !(is_claim && now->is_deleting))
         return API_AS_IT_IS;
-    if (now->is_deleting || (!is_claim && !snapshot_view(now)->is_ready)) {
+    if (now->is_deleting || (!is_claim && !snapshot_of(now)->is_ready)) {
         (void)error_set(err, ERR_BUSY, "%s %s is being deleted or is not ready", now->kind->name, now->name);
         return API_REFUSE;
     }

@@ -8,10 +8,9 @@
 #define BERTH_CONTROLLERS_CSI_CSI_SOURCE_H
 
 #include "api/claim.h"
+#include "api/snapshot.h"
 #include "controllers/csi/csi_function.h"
 
-/* Of a snapshot: a volume is being created from it. */
-#define FINALIZER_SNAPSHOT_RESTORE "provisioner.storage.kubernetes.io/volumesnapshot-as-source-protection"
 /* Of a claim: the same. */
 #define FINALIZER_CLAIM_CLONE "provisioner.storage.kubernetes.io/cloning-protection"
 #define ANN_ALLOW_MODE_CHANGE "snapshot.storage.kubernetes.io/allow-volume-mode-change"

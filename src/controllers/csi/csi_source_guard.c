@@ -30,11 +30,10 @@ struct csi_source_guard {
 /* Of this driver. A snapshot without a content is everybody's. */
 static bool owns_snapshot(const struct csi_source_guard *g, const struct object *o)
 {
-    const char *name = ((const struct snapshot *)(const void *)o)->bound_content_name;
+    const char *name = snapshot_of(o)->bound_content_name;
     const struct object *content = informer_get(g->caches.contents, "", name);
 
-    return !content || strcmp(((const struct snapshot_content *)(const void *)content)->driver,
-                              csi_peer_name(g->o.peer)) == 0;
+    return !content || strcmp(snapshot_content_of(content)->driver, csi_peer_name(g->o.peer)) == 0;
 }
 
 static enum sync_result sync_source_snapshot(void *ctx, struct str key)
