@@ -1,6 +1,7 @@
 /* Reads class parameters: tables of keys, and names with tokens (machinery/name_template.h). */
 #include "controllers/csi/csi_parameters.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -251,6 +252,7 @@ int csi_driver_parameters(struct arena *a, const struct storage_class *class,
 
     if (strip_parameters(a, &class->parameters, is_known_key, &items, &count, err) < 0)
         return error_wrap(err, "failed to strip CSI Parameters of prefixed keys");
+    assert(items);
     if (extra) {
         items[count++] = (struct kv){ PREFIX "pvc/name", extra->claim->obj.name };
         items[count++] = (struct kv){ PREFIX "pvc/namespace", extra->claim->obj.ns };
@@ -269,6 +271,7 @@ int csi_snapshot_parameters(struct arena *a, const struct kvs *parameters,
 
     if (strip_parameters(a, parameters, is_known_snapshot_key, &items, &count, err) < 0)
         return error_wrap(err, "failed to remove CSI Parameters of prefixed keys");
+    assert(items);
     if (extra) {
         items[count++] = (struct kv){ PREFIX "volumesnapshot/name", extra->snapshot_name };
         items[count++] = (struct kv){ PREFIX "volumesnapshot/namespace", extra->snapshot_ns };
