@@ -1,14 +1,13 @@
-/* Reads class parameters: two tables of keys, and a template language of one construct, `${token}`. */
+/* Reads class parameters: tables of keys, and names with tokens (machinery/name_template.h). */
 #include "controllers/csi/csi_parameters.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/names.h"
-#include "api/quote.h"
+#include "machinery/name_template.h"
 
 #define PREFIX "csi.storage.k8s.io/"
-#define TEXT_BYTES_MAX ((size_t)64 << 10) /* of a template that is filled in */
 
 /* --- Keys --- */
 
@@ -89,88 +88,41 @@ static bool is_known_snapshot_key(const char *key)
 
 /* --- Templates --- */
 
+/* What templates are filled in with. */
 struct template_values {
-    const struct claim *claim; /* NULL: only the volume is known */
-    const char *volume_name;   /* NULL: a content's name is known instead */
-    const char *content_name;
-    bool
-        is_namespace; /* names and annotations of claims are under their users' control: not for namespaces */
+    const struct claim *claim; /* NULL: only the volume or the content is known */
+    const char *volume_name;   /* NULL: not known */
+    const char *content_name;  /* the same */
 };
 
-/* NULL: no such token. */
-static const char *template_value(const struct template_values *v, struct str token)
-{
-    static const struct str annotation = STR_LIT("pvc.annotations['");
-    const struct object *claim = v->claim ? &v->claim->obj : NULL;
-
-    if (str_is(token, "pv.name"))
-        return v->volume_name;
-    if (str_is(token, "volumesnapshotcontent.name"))
-        return v->content_name;
-    if (!claim)
-        return NULL;
-    if (str_is(token, "pvc.namespace"))
-        return claim->ns;
-    if (v->is_namespace)
-        return NULL;
-    if (str_is(token, "pvc.name"))
-        return claim->name;
-    if (!str_has_prefix(token, annotation.s) || !str_has_suffix(token, "']"))
-        return NULL;
-    for (uint32_t i = 0; i < claim->annotations.count; i++) {
-        struct str key = { token.s + annotation.len, token.len - annotation.len - strlen("']") };
-
-        if (str_is(key, claim->annotations.items[i].key))
-            return claim->annotations.items[i].value;
-    }
-    return NULL;
-}
-
-/* Fills in a template; the unknown tokens are listed in `unknown`, quoted. */
-static void fill_template(const struct template_values *v, const char *template, struct buf *ret,
-                          struct buf *unknown)
-{
-    const char *begin, *end;
-    char quoted[512];
-
-    while ((begin = strstr(template, "${")) && (end = strchr(begin, '}'))) {
-        struct str token = { begin + 2, (size_t)(end - begin - 2) };
-        const char *value = template_value(v, token);
-
-        buf_add(ret, template, (size_t)(begin - template));
-        if (value) {
-            buf_add_cstr(ret, value);
-        } else {
-            if (unknown->len)
-                buf_add_char(unknown, ' ');
-            buf_add_cstr(unknown, quote_text(quoted, sizeof quoted, token));
-        }
-        template = end + 1;
-    }
-    buf_add_cstr(ret, template);
-}
-
-/* A template filled in, as a name that follows the rule. what: "namespace name", "secret name". */
+/* Names and annotations of claims are under their users' control: they are not for namespaces. */
 static int resolve_name(struct arena *a, const char *template, const struct template_values *v,
                         enum name_rule rule, const char *what, const char **ret, struct error *err)
 {
-    _cleanup_(buf_done_p) struct buf text = BUF_INIT(TEXT_BYTES_MAX), unknown = BUF_INIT(TEXT_BYTES_MAX);
-    int r;
+    const struct object *claim = v->claim ? &v->claim->obj : NULL;
+    bool has_names = claim && rule != NAME_DNS_LABEL;
+    size_t annotations = has_names ? claim->annotations.count : 0, count = 0;
+    struct name_token *tokens = arena_array(a, annotations + 4, sizeof *tokens);
 
-    fill_template(v, template, &text, &unknown);
-    r = buf_check(&text, what, err);
-    if (r < 0)
-        return r;
-    if (unknown.len || unknown.failed)
-        return error_set(err, ERR_INVALID, "error resolving value \"%s\": invalid tokens: [%s]", template,
-                         buf_cstr(&unknown));
-    if (!name_is_valid(rule, buf_str(&text)))
-        return strcmp(template, buf_cstr(&text)) == 0
-                   ? error_set(err, ERR_INVALID, "\"%s\" is not a valid %s", template, what)
-                   : error_set(err, ERR_INVALID, "\"%s\" resolved to \"%s\" which is not a valid %s",
-                               template, buf_cstr(&text), what);
-    *ret = arena_dup(a, buf_str(&text));
-    return arena_check(a, err);
+    if (!tokens)
+        return error_no_memory(err);
+    if (v->volume_name)
+        tokens[count++] = (struct name_token){ "pv.name", v->volume_name };
+    if (v->content_name)
+        tokens[count++] = (struct name_token){ "volumesnapshotcontent.name", v->content_name };
+    if (claim)
+        tokens[count++] = (struct name_token){ "pvc.namespace", claim->ns };
+    if (has_names)
+        tokens[count++] = (struct name_token){ "pvc.name", claim->name };
+    for (size_t i = 0; i < annotations; i++) {
+        const struct kv *pair = &claim->annotations.items[i];
+        const char *name = arena_printf(a, "pvc.annotations['%s']", pair->key);
+
+        if (!name)
+            return arena_check(a, err);
+        tokens[count++] = (struct name_token){ name, pair->value };
+    }
+    return name_template_resolve(a, template, tokens, count, rule, what, ret, err);
 }
 
 /* --- Secrets --- */
@@ -199,8 +151,8 @@ static int find_templates(const struct kvs *from, const struct secret_keys *keys
 }
 
 /* Both templates filled in; name "" for none. */
-static int resolve_templates(struct arena *a, const struct secret_templates *t, struct template_values *v,
-                             struct secret_ref *ret, struct error *err)
+static int resolve_templates(struct arena *a, const struct secret_templates *t,
+                             const struct template_values *v, struct secret_ref *ret, struct error *err)
 {
     struct secret_ref found = { "", "" };
     int r;
@@ -209,9 +161,7 @@ static int resolve_templates(struct arena *a, const struct secret_templates *t, 
         *ret = found;
         return 0;
     }
-    v->is_namespace = true;
     r = resolve_name(a, t->ns, v, NAME_DNS_LABEL, "namespace name", &found.ns, err);
-    v->is_namespace = false;
     if (r == 0)
         r = resolve_name(a, t->name, v, NAME_DNS_SUBDOMAIN, "secret name", &found.name, err);
     if (r == 0)
@@ -223,7 +173,7 @@ int csi_secret_reference(struct arena *a, const struct storage_class *class, enu
                          const struct claim *claim, const char *volume_name, struct secret_ref *ret,
                          struct error *err)
 {
-    struct template_values v = { .claim = claim, .volume_name = volume_name };
+    const struct template_values v = { .claim = claim, .volume_name = volume_name };
     struct secret_templates t = { NULL, NULL };
     int r = find_templates(&class->parameters, &use_keys[use], &t, err);
 
@@ -240,7 +190,7 @@ int csi_secret_reference(struct arena *a, const struct storage_class *class, enu
 int csi_snapshot_list_secret(struct arena *a, const struct kvs *parameters, const char *content_name,
                              struct secret_ref *ret, struct error *err)
 {
-    struct template_values v = { .content_name = content_name };
+    const struct template_values v = { .content_name = content_name };
     struct secret_templates t = { NULL, NULL };
     int r = find_templates(parameters, &list_keys, &t, err);
 
@@ -302,6 +252,7 @@ int csi_driver_parameters(struct arena *a, const struct storage_class *class,
 
     if (strip_parameters(a, &class->parameters, is_known_key, &items, &count, err) < 0)
         return error_wrap(err, "failed to strip CSI Parameters of prefixed keys");
+    assert(items);
     if (extra) {
         items[count++] = (struct kv){ PREFIX "pvc/name", extra->claim->obj.name };
         items[count++] = (struct kv){ PREFIX "pvc/namespace", extra->claim->obj.ns };
@@ -320,6 +271,7 @@ int csi_snapshot_parameters(struct arena *a, const struct kvs *parameters,
 
     if (strip_parameters(a, parameters, is_known_snapshot_key, &items, &count, err) < 0)
         return error_wrap(err, "failed to remove CSI Parameters of prefixed keys");
+    assert(items);
     if (extra) {
         items[count++] = (struct kv){ PREFIX "volumesnapshot/name", extra->snapshot_name };
         items[count++] = (struct kv){ PREFIX "volumesnapshot/namespace", extra->snapshot_ns };
