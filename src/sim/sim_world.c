@@ -31,7 +31,8 @@
 #define START_NS NS_PER_S
 #define START_REAL_NS (INT64_C(1800000000) * (int64_t)NS_PER_S)
 /* The recovery phase: the final state must be reached within SETTLE_NS, and kept for QUIET_NS. One in
- * LONG_QUIET_EVERY seeds keeps it until each watch has ended once and each periodic check has run. */
+ * LONG_QUIET_EVERY seeds keeps it until each watch has ended once and each periodic check has run; so do seeds
+ * with work in progress after QUIET_NS. */
 #define SETTLE_NS (1800 * NS_PER_S)
 #define QUIET_NS (100 * NS_PER_S)
 #define LONG_QUIET_NS (700 * NS_PER_S)
@@ -632,7 +633,7 @@ static void run_until(struct sim *s, uint64_t until_ns)
 
 static void run_recovery_phase(struct sim *s)
 {
-    uint64_t limit_ns = s->now_ns + SETTLE_NS;
+    uint64_t limit_ns = s->now_ns + SETTLE_NS, settled_ns;
     struct error err;
 
     begin_recovery(s);
@@ -647,7 +648,10 @@ static void run_recovery_phase(struct sim *s)
         return;
     }
     sim_trace(s, "settled");
-    run_until(s, s->now_ns + (s->options.seed % LONG_QUIET_EVERY == 0 ? LONG_QUIET_NS : QUIET_NS));
+    settled_ns = s->now_ns;
+    run_until(s, settled_ns + (s->options.seed % LONG_QUIET_EVERY == 0 ? LONG_QUIET_NS : QUIET_NS));
+    if (!is_over(s) && !is_settled(s, &err)) /* a call that was postponed for minutes may have been made */
+        run_until(s, settled_ns + LONG_QUIET_NS);
     if (!is_over(s) && !is_settled(s, &err)) /* a periodic sync may have just begun */
         run_until(s, s->now_ns + 10 * NS_PER_S);
     if (!is_over(s) && !is_settled(s, &err))
