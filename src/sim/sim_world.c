@@ -31,8 +31,8 @@
 #define START_NS NS_PER_S
 #define START_REAL_NS (INT64_C(1800000000) * (int64_t)NS_PER_S)
 /* The recovery phase: the final state must be reached within SETTLE_NS, and kept for QUIET_NS. One in
- * LONG_QUIET_EVERY seeds keeps it until each watch has ended once and each periodic check has run; so do seeds
- * with work in progress after QUIET_NS. */
+ * LONG_QUIET_EVERY seeds keeps it until each watch has ended once and each periodic check has run; so do
+ * seeds with work in progress after QUIET_NS. */
 #define SETTLE_NS (1800 * NS_PER_S)
 #define QUIET_NS (100 * NS_PER_S)
 #define LONG_QUIET_NS (700 * NS_PER_S)
