@@ -240,16 +240,10 @@ static int open_queue(const struct component_deps *o, struct snapshot_controller
     return r < 0 ? r : controller_new(&options, ret, err);
 }
 
-int snapshot_controller_new(const struct component_deps *o, struct snapshot_controller **ret,
-                            struct error *err)
+static int open_parts(const struct component_deps *o, struct snapshot_controller *c, struct error *err)
 {
-    _cleanup_(snapshot_controller_free_p) struct snapshot_controller *c = calloc(1, sizeof *c);
-    int r;
+    int r = snapshot_caches_open(o->informers, &c->caches, err);
 
-    if (!c)
-        return error_no_memory(err);
-    c->clock = o->clock;
-    r = snapshot_caches_open(o->informers, &c->caches, err);
     if (r == 0)
         r = component_recorder(o, COMPONENT, &c->recorder, err);
     if (r == 0)
@@ -263,8 +257,22 @@ int snapshot_controller_new(const struct component_deps *o, struct snapshot_cont
     if (r == 0)
         r = open_queue(o, c, "snapshot-controller-group-content", snapshot_sync_group_content,
                        &c->group_contents, err);
-    if (r == 0)
-        *ret = TAKE(c);
+    return r;
+}
+
+int snapshot_controller_new(const struct component_deps *o, struct snapshot_controller **ret,
+                            struct error *err)
+{
+    struct snapshot_controller *c = calloc(1, sizeof *c);
+    int r;
+
+    if (!c)
+        return error_no_memory(err);
+    c->clock = o->clock;
+    r = open_parts(o, c, err);
+    if (r < 0)
+        c = snapshot_controller_free(c);
+    *ret = c;
     return r;
 }
 
