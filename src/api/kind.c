@@ -12,6 +12,7 @@
 #include "api/config.h"
 #include "api/csi.h"
 #include "api/event.h"
+#include "api/group_snapshot.h"
 #include "api/json_out.h"
 #include "api/lease.h"
 #include "api/namespace.h"
@@ -46,6 +47,9 @@ static const struct kind_info *const kinds[] = {
     [KIND_SERVICE] = &service_kind,
     [KIND_ENDPOINTS] = &endpoints_kind,
     [KIND_ENDPOINT_SLICE] = &endpoint_slice_kind,
+    [KIND_GROUP_SNAPSHOT] = &group_snapshot_kind,
+    [KIND_GROUP_SNAPSHOT_CONTENT] = &group_snapshot_content_kind,
+    [KIND_GROUP_SNAPSHOT_CLASS] = &group_snapshot_class_kind,
 };
 static_assert(ARRAY_LEN(kinds) == KIND_COUNT, "a row for every kind");
 

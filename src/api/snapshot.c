@@ -2,8 +2,7 @@
  * counts every change outside of metadata and status, and the source is immutable. */
 #include "api/snapshot.h"
 
-#include "api/meta.h"
-#include "api/validate.h"
+#include "api/snapshot_int.h"
 
 static const char *const deletion_policies[] = { "Delete", "Retain", NULL };
 
@@ -11,18 +10,18 @@ static const struct field snapshot_error_fields[] = {
     { "time", FIELD_TIME },
     { "message", FIELD_STRING, .flags = FIELD_POINTER },
 };
-static const struct schema snapshot_error_schema = SCHEMA("VolumeSnapshotError", snapshot_error_fields);
+const struct schema snapshot_error_schema = SCHEMA("VolumeSnapshotError", snapshot_error_fields);
 
 /* Custom resources count every change outside of metadata and status. */
-static void snapshot_prepare_create(struct json *d, json_ref object, struct timestamp now)
+void snapshot_prepare_create(struct json *d, json_ref object, struct timestamp now)
 {
     (void)now;
     json_set(d, json_ensure_object(d, object, "metadata"), "generation", json_new_int(d, 1));
     (void)json_remove(d, object, "status");
 }
 
-static void snapshot_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
-                                    struct timestamp now)
+void snapshot_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                             struct timestamp now)
 {
     prepare_update_status_only(d, object, old, part, now);
     prepare_generation(d, object, old, json_get(d, object, "spec"), json_get(d, old, "spec"));
@@ -59,8 +58,7 @@ static const struct field snapshot_fields[] = {
 };
 static const struct schema snapshot_schema = SCHEMA("VolumeSnapshot", snapshot_fields);
 
-/* Exactly one of two members of spec.source must be set. */
-static void validate_source(struct validation *v, const char *first, const char *second, const char *detail)
+void snapshot_validate_source(struct validation *v, const char *first, const char *second, const char *detail)
 {
     struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, "source");
     json_ref source = json_path(v->d, v->object, "spec", "source");
@@ -71,8 +69,7 @@ static void validate_source(struct validation *v, const char *first, const char 
         errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("object")), detail);
 }
 
-/* A member of the source must not be changed, added or removed. */
-static void validate_source_fixed(struct validation *v, const char *member)
+void snapshot_validate_source_fixed(struct validation *v, const char *member)
 {
     struct field_path spec_at = path_child(NULL, "spec"), source_at = path_child(&spec_at, "source");
     struct field_path at = path_child(&source_at, member);
@@ -87,22 +84,27 @@ static void validate_source_fixed(struct validation *v, const char *member)
                        errors_printf(v->errors, "%s is immutable", member));
 }
 
+void snapshot_validate_class_name(struct validation *v, const char *member)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, member);
+
+    if (json_is_string(v->d, json_path(v->d, v->object, "spec", member), ""))
+        errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("")),
+                       errors_printf(v->errors, "%s must not be the empty string when set", member));
+}
+
 static void snapshot_validate(struct validation *v)
 {
-    struct field_path spec_at = path_child(NULL, "spec"),
-                      at = path_child(&spec_at, "volumeSnapshotClassName");
-
-    validate_source(v, "volumeSnapshotContentName", "persistentVolumeClaimName",
-                    "exactly one of volumeSnapshotContentName and persistentVolumeClaimName must be set");
-    if (json_is_string(v->d, json_path(v->d, v->object, "spec", "volumeSnapshotClassName"), ""))
-        errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("")),
-                       "volumeSnapshotClassName must not be the empty string when set");
+    snapshot_validate_source(
+        v, "volumeSnapshotContentName", "persistentVolumeClaimName",
+        "exactly one of volumeSnapshotContentName and persistentVolumeClaimName must be set");
+    snapshot_validate_class_name(v, "volumeSnapshotClassName");
 }
 
 static void snapshot_validate_update(struct validation *v)
 {
-    validate_source_fixed(v, "persistentVolumeClaimName");
-    validate_source_fixed(v, "volumeSnapshotContentName");
+    snapshot_validate_source_fixed(v, "persistentVolumeClaimName");
+    snapshot_validate_source_fixed(v, "volumeSnapshotContentName");
 }
 
 static void snapshot_decode(struct decoder *dec, json_ref object, struct object *o)
@@ -183,7 +185,7 @@ static const struct field content_fields[] = {
 };
 static const struct schema content_schema = SCHEMA("VolumeSnapshotContent", content_fields);
 
-static void validate_deletion_policy(struct validation *v, const struct field_path *p, json_ref object)
+void snapshot_validate_policy(struct validation *v, const struct field_path *p, json_ref object)
 {
     struct field_path at = path_child(p, "deletionPolicy");
     struct str policy = validate_required_text(v, p, object, "deletionPolicy");
@@ -192,22 +194,31 @@ static void validate_deletion_policy(struct validation *v, const struct field_pa
         validate_one_of(v, &at, policy, deletion_policies);
 }
 
+void snapshot_validate_reference(struct validation *v, const char *member, const char *detail)
+{
+    struct field_path spec_at = path_child(NULL, "spec"), at = path_child(&spec_at, member);
+    json_ref ref = json_path(v->d, v->object, "spec", member);
+
+    if (!ref)
+        errors_required(v->errors, &at, "");
+    else if (!json_get(v->d, ref, "name") || !json_get(v->d, ref, "namespace"))
+        errors_invalid(v->errors, &at, show_text(v->errors, STR_LIT("object")), detail);
+}
+
 static void content_validate(struct validation *v)
 {
-    struct field_path spec_at = path_child(NULL, "spec"), ref_at = path_child(&spec_at, "volumeSnapshotRef");
+    struct field_path spec_at = path_child(NULL, "spec");
     struct field_path status_at = path_child(NULL, "status"), size_at = path_child(&status_at, "restoreSize");
-    json_ref spec = json_get(v->d, v->object, "spec"), ref = json_get(v->d, spec, "volumeSnapshotRef");
+    json_ref spec = json_get(v->d, v->object, "spec");
     int64_t bytes;
 
-    validate_deletion_policy(v, &spec_at, spec);
+    snapshot_validate_policy(v, &spec_at, spec);
     (void)validate_required_text(v, &spec_at, spec, "driver");
-    validate_source(v, "volumeHandle", "snapshotHandle",
-                    "exactly one of volumeHandle and snapshotHandle must be set");
-    if (!ref)
-        errors_required(v->errors, &ref_at, "");
-    else if (!json_get(v->d, ref, "name") || !json_get(v->d, ref, "namespace"))
-        errors_invalid(v->errors, &ref_at, show_text(v->errors, STR_LIT("object")),
-                       "both spec.volumeSnapshotRef.name and spec.volumeSnapshotRef.namespace must be set");
+    snapshot_validate_source(v, "volumeHandle", "snapshotHandle",
+                             "exactly one of volumeHandle and snapshotHandle must be set");
+    snapshot_validate_reference(
+        v, "volumeSnapshotRef",
+        "both spec.volumeSnapshotRef.name and spec.volumeSnapshotRef.namespace must be set");
     if (json_int64(v->d, json_path(v->d, v->object, "status", "restoreSize"), &bytes) && bytes < 0)
         errors_invalid(v->errors, &size_at,
                        show_value(v->errors, v->d, json_path(v->d, v->object, "status", "restoreSize")),
@@ -220,8 +231,8 @@ static void content_validate_update(struct validation *v)
     json_ref now = json_path(v->d, v->object, "spec", "sourceVolumeMode");
     json_ref old = json_path(v->d, v->old, "spec", "sourceVolumeMode");
 
-    validate_source_fixed(v, "volumeHandle");
-    validate_source_fixed(v, "snapshotHandle");
+    snapshot_validate_source_fixed(v, "volumeHandle");
+    snapshot_validate_source_fixed(v, "snapshotHandle");
     if (old && !now)
         errors_invalid(v->errors, &spec_at, show_text(v->errors, STR_LIT("object")),
                        "sourceVolumeMode is required once set");
@@ -284,8 +295,8 @@ static const struct field snapshot_class_fields[] = {
 };
 static const struct schema snapshot_class_schema = SCHEMA("VolumeSnapshotClass", snapshot_class_fields);
 
-static void snapshot_class_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
-                                          struct timestamp now)
+void snapshot_class_prepare_update(struct json *d, json_ref object, json_ref old, enum write_part part,
+                                   struct timestamp now)
 {
     static const char *const counted[] = { "driver", "parameters", "deletionPolicy" };
     size_t i = 0;
@@ -301,7 +312,7 @@ static void snapshot_class_prepare_update(struct json *d, json_ref object, json_
 static void snapshot_class_validate(struct validation *v)
 {
     (void)validate_required_text(v, NULL, v->object, "driver");
-    validate_deletion_policy(v, NULL, v->object);
+    snapshot_validate_policy(v, NULL, v->object);
 }
 
 static void snapshot_class_decode(struct decoder *dec, json_ref object, struct object *o)

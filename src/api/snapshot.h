@@ -13,6 +13,8 @@
 #define ANN_DEFAULT_SNAPSHOT_CLASS "snapshot.storage.kubernetes.io/is-default-class"
 /* Of a content: its snapshot is being deleted, which permits the driver's sidecar to delete it. */
 #define ANN_SNAPSHOT_BEING_DELETED "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
+/* Of a content: the driver's ID of the group snapshot that has created its snapshot. */
+#define ANN_SNAPSHOT_GROUP_HANDLE "groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle"
 /* Of a content: the secret of calls to the driver. */
 #define ANN_SNAPSHOT_SECRET_NAME "snapshot.storage.kubernetes.io/deletion-secret-name"
 #define ANN_SNAPSHOT_SECRET_NAMESPACE "snapshot.storage.kubernetes.io/deletion-secret-namespace"
@@ -21,6 +23,8 @@
 #define FINALIZER_SNAPSHOT_SOURCE "snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection"
 #define FINALIZER_SNAPSHOT_BOUND "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection"
 #define FINALIZER_SNAPSHOT_CONTENT "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
+/* Of a snapshot: it belongs to a group snapshot, and is deleted with it. */
+#define FINALIZER_SNAPSHOT_IN_GROUP "snapshot.storage.kubernetes.io/volumesnapshot-in-group-protection"
 /* Of a claim: a snapshot of its volume is being created. */
 #define FINALIZER_SNAPSHOT_CLAIM "snapshot.storage.kubernetes.io/pvc-as-source-protection"
 /* Of a snapshot: a volume is being created from it. */

@@ -20,6 +20,7 @@
 #define PACKAGE_AUTHENTICATION_BETA "io.k8s.api.authentication.v1beta1"
 #define PACKAGE_AUTHORIZATION "io.k8s.api.authorization.v1"
 #define PACKAGE_POLICY "io.k8s.api.policy.v1"
+#define PACKAGE_GROUP_SNAPSHOT "io.k8s.storage.groupsnapshot.v1"
 #define PACKAGE_SNAPSHOT "io.k8s.storage.snapshot.v1" /* as a stock server names custom resources */
 #define PACKAGE_META "io.k8s.apimachinery.pkg.apis.meta.v1"
 #define PACKAGE_RESOURCE "io.k8s.apimachinery.pkg.api.resource"

@@ -27,6 +27,7 @@ static const struct {
     { "authorization.k8s.io", "v1", PACKAGE_AUTHORIZATION },
     { "policy", "v1", PACKAGE_POLICY },
     { "snapshot.storage.k8s.io", "v1", PACKAGE_SNAPSHOT },
+    { "groupsnapshot.storage.k8s.io", "v1", PACKAGE_GROUP_SNAPSHOT },
 };
 
 /* Types of another package than the kinds that use them. The types of their fields are in the same package.

@@ -108,6 +108,9 @@ static const struct resource_row rows[] = {
     ROW(KIND_SNAPSHOT_CLASS, "volumesnapshotclass", VERBS_ALL, no_subs),
     ROW(KIND_SNAPSHOT_CONTENT, "volumesnapshotcontent", VERBS_ALL, status_subs),
     ROW(KIND_SNAPSHOT, "volumesnapshot", VERBS_ALL, status_subs),
+    ROW(KIND_GROUP_SNAPSHOT_CLASS, "volumegroupsnapshotclass", VERBS_ALL, no_subs),
+    ROW(KIND_GROUP_SNAPSHOT_CONTENT, "volumegroupsnapshotcontent", VERBS_ALL, status_subs),
+    ROW(KIND_GROUP_SNAPSHOT, "volumegroupsnapshot", VERBS_ALL, status_subs),
 };
 /* clang-format on */
 

@@ -14,6 +14,7 @@
 
 #define STORAGE "storage.k8s.io"
 #define SNAPSHOT "snapshot.storage.k8s.io"
+#define GROUP_SNAPSHOT "groupsnapshot.storage.k8s.io"
 #define COORDINATION "coordination.k8s.io"
 #define DISCOVERY "discovery.k8s.io"
 #define EVENTS "events.k8s.io"
@@ -37,6 +38,7 @@ static const struct rule reader_rules[] = {
     { READ, DISCOVERY, NAMES("*") },
     { READ, EVENTS, NAMES("*") },
     { READ, SNAPSHOT, NAMES("*") },
+    { READ, GROUP_SNAPSHOT, NAMES("*") },
     { READ, STORAGE, NAMES("*") },
     { 0 },
 };
@@ -47,6 +49,7 @@ static const struct rule controllers_rules[] = {
             "persistentvolumes/status") },
     { ALL, STORAGE, NAMES("*") },
     { ALL, SNAPSHOT, NAMES("*") },
+    { ALL, GROUP_SNAPSHOT, NAMES("*") },
     { READ | BIT(CREATE) | BIT(DELETE), "", NAMES("pods") }, /* recycler pods */
     { READ, "", NAMES("nodes") },
     { BIT(GET) | BIT(PATCH), "", NAMES("nodes/status") },
@@ -90,6 +93,10 @@ static const struct rule csi_rules[] = {
     { READ, SNAPSHOT, NAMES("volumesnapshotclasses") },
     { OWN, SNAPSHOT, NAMES("volumesnapshotcontents", "volumesnapshots") },
     { BIT(GET) | CHANGE, SNAPSHOT, NAMES("volumesnapshotcontents/status", "volumesnapshots/status") },
+    { READ, GROUP_SNAPSHOT, NAMES("volumegroupsnapshotclasses") },
+    { OWN, GROUP_SNAPSHOT, NAMES("volumegroupsnapshotcontents", "volumegroupsnapshots") },
+    { BIT(GET) | CHANGE, GROUP_SNAPSHOT,
+      NAMES("volumegroupsnapshotcontents/status", "volumegroupsnapshots/status") },
     { 0 },
 };
 

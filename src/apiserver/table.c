@@ -35,6 +35,9 @@ static const struct table_kind *const tables[] = {
     [KIND_SERVICE] = &service_table,
     [KIND_ENDPOINTS] = &endpoints_table,
     [KIND_ENDPOINT_SLICE] = &endpoint_slice_table,
+    [KIND_GROUP_SNAPSHOT] = &group_snapshot_table,
+    [KIND_GROUP_SNAPSHOT_CONTENT] = &group_snapshot_content_table,
+    [KIND_GROUP_SNAPSHOT_CLASS] = &group_snapshot_class_table,
 };
 static_assert(ARRAY_LEN(tables) == KIND_COUNT, "a table for every kind");
 

@@ -3,6 +3,7 @@
 #include "apiserver/table_int.h"
 
 #include "api/csi.h"
+#include "api/group_snapshot.h"
 #include "api/snapshot.h"
 
 /* --- CSIDriver --- */
@@ -198,3 +199,78 @@ static void snapshot_class_cells(const struct object *o, struct cells *c)
 }
 
 const struct table_kind snapshot_class_table = { COLUMNS(snapshot_class_columns), snapshot_class_cells };
+
+/* --- Group snapshots --- */
+
+static const struct column group_snapshot_columns[] = {
+    COLUMN_NAME,
+    { "ReadyToUse", "boolean", "Whether volumes can be created from all snapshots of the group." },
+    { "VolumeGroupSnapshotClass", "string", "The requested class of the group snapshot." },
+    { "VolumeGroupSnapshotContent", "string", "The content that the group snapshot is bound to." },
+    { "CreationTime", "date", "Time since the storage system created the group snapshot." },
+    COLUMN_DATE_AGE,
+};
+
+static void group_snapshot_cells(const struct object *o, struct cells *c)
+{
+    const struct group_snapshot *s = group_snapshot_of(o);
+
+    cell_text(c, o->name);
+    cell_ready(c, s->has_ready, s->is_ready);
+    cell_text_or_null(c, s->class_name);
+    cell_text_or_null(c, s->bound_content_name);
+    cell_date(c, s->taken);
+    cell_date(c, o->created);
+}
+
+const struct table_kind group_snapshot_table = { COLUMNS(group_snapshot_columns), group_snapshot_cells };
+
+static const struct column group_snapshot_content_columns[] = {
+    COLUMN_NAME,
+    { "ReadyToUse", "boolean", "Whether volumes can be created from all snapshots of the group." },
+    { "DeletionPolicy", "string", "What happens to the content when its group snapshot is deleted." },
+    { "Driver", "string", "The driver of the group snapshot." },
+    { "VolumeGroupSnapshotClass", "string", "The class of the group snapshot." },
+    { "VolumeGroupSnapshotNamespace", "string",
+      "The namespace of the group snapshot that the content is bound to." },
+    { "VolumeGroupSnapshot", "string", "The name of the group snapshot that the content is bound to." },
+    COLUMN_DATE_AGE,
+};
+
+static void group_snapshot_content_cells(const struct object *o, struct cells *c)
+{
+    const struct group_snapshot_content *s = group_snapshot_content_of(o);
+
+    cell_text(c, o->name);
+    cell_ready(c, s->has_ready, s->is_ready);
+    cell_deletion_policy(c, s->deletes);
+    cell_text_or_null(c, s->driver);
+    cell_text_or_null(c, s->class_name);
+    cell_text_or_null(c, s->group_ns);
+    cell_text_or_null(c, s->group_name);
+    cell_date(c, o->created);
+}
+
+const struct table_kind group_snapshot_content_table = { COLUMNS(group_snapshot_content_columns),
+                                                         group_snapshot_content_cells };
+
+static const struct column group_snapshot_class_columns[] = {
+    COLUMN_NAME,
+    { "Driver", "string", "The driver that creates group snapshots of this class." },
+    { "DeletionPolicy", "string",
+      "What happens to contents of this class when their group snapshots are deleted." },
+    COLUMN_DATE_AGE,
+};
+
+static void group_snapshot_class_cells(const struct object *o, struct cells *c)
+{
+    const struct group_snapshot_class *s = group_snapshot_class_of(o);
+
+    cell_text(c, o->name);
+    cell_text_or_null(c, s->driver);
+    cell_deletion_policy(c, s->deletes);
+    cell_date(c, o->created);
+}
+
+const struct table_kind group_snapshot_class_table = { COLUMNS(group_snapshot_class_columns),
+                                                       group_snapshot_class_cells };

@@ -45,6 +45,7 @@ struct table_kind {
 extern const struct table_kind volume_table, claim_table, class_table, attributes_class_table;
 extern const struct table_kind attachment_table, csi_driver_table, csi_node_table, csi_capacity_table;
 extern const struct table_kind snapshot_table, snapshot_content_table, snapshot_class_table;
+extern const struct table_kind group_snapshot_table, group_snapshot_content_table, group_snapshot_class_table;
 extern const struct table_kind pod_table, node_table, namespace_table, event_table;
 extern const struct table_kind config_map_table, secret_table, service_account_table, lease_table;
 extern const struct table_kind service_table, endpoints_table, endpoint_slice_table;

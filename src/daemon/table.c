@@ -318,9 +318,10 @@ static bool has_local(const struct daemon_settings *s)
 #define NODES COMPONENT_KIND(KIND_NODE)
 #define CSI \
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
-#define SNAPSHOT_KINDS                                                       \
-    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
-     COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
+#define SNAPSHOT_KINDS                                                           \
+    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) |     \
+     COMPONENT_KIND(KIND_SNAPSHOT_CLASS) | COMPONENT_KIND(KIND_GROUP_SNAPSHOT) | \
+     COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CONTENT) | COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CLASS))
 
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
 #define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)

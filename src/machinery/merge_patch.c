@@ -79,20 +79,22 @@ void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct 
     json_out_text(out, "uid", o->uid);
 }
 
-static bool is_text(const char *text, const char *other)
+static bool is_listed(const char *const *names, const char *name)
 {
-    return other && strcmp(text, other) == 0;
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
 }
 
-/* The object's list without one or two finalizers, and with another appended; each may be NULL. */
-static void add_finalizers(struct merge_patch *p, const struct object *o, const char *without,
-                           const char *nor, const char *with)
+/* The object's list without some finalizers, and with another appended, which may be NULL. */
+static void add_finalizers(struct merge_patch *p, const struct object *o, const char *const *without,
+                           const char *with)
 {
     assert(p->part == MERGE_PATCH_META);
     assert(p->has_preconditions); /* otherwise a concurrent change of the list would be lost */
     json_out_array(p->out, "finalizers");
     for (uint32_t i = 0; i < o->finalizers.count; i++)
-        if (!is_text(o->finalizers.items[i], without) && !is_text(o->finalizers.items[i], nor))
+        if (!is_listed(without, o->finalizers.items[i]))
             json_out_text(p->out, NULL, o->finalizers.items[i]);
     if (with)
         json_out_text(p->out, NULL, with);
@@ -101,19 +103,21 @@ static void add_finalizers(struct merge_patch *p, const struct object *o, const 
 
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer)
 {
-    add_finalizers(p, o, /* without= */ NULL, /* nor= */ NULL,
-                   object_has_finalizer(o, finalizer) ? NULL : finalizer);
+    static const char *const none[] = { NULL };
+
+    add_finalizers(p, o, none, object_has_finalizer(o, finalizer) ? NULL : finalizer);
 }
 
 void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer)
 {
-    add_finalizers(p, o, finalizer, /* nor= */ NULL, /* with= */ NULL);
+    const char *const names[] = { finalizer, NULL };
+
+    add_finalizers(p, o, names, /* with= */ NULL);
 }
 
-void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *first,
-                                   const char *second)
+void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *const *names)
 {
-    add_finalizers(p, o, first, second, /* with= */ NULL);
+    add_finalizers(p, o, names, /* with= */ NULL);
 }
 
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value)

@@ -47,9 +47,8 @@ void merge_patch_begin_any(struct merge_patch *p, struct buf *out, const struct 
  * finalizer. At most one of these per patch, and only with preconditions. */
 void merge_patch_add_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
 void merge_patch_remove_finalizer(struct merge_patch *p, const struct object *o, const char *finalizer);
-/* Removes two of them. */
-void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *first,
-                                   const char *second);
+/* Removes those of a list, which is terminated by NULL. */
+void merge_patch_remove_finalizers(struct merge_patch *p, const struct object *o, const char *const *names);
 
 /* value NULL removes it. Each key at most once. */
 void merge_patch_label(struct merge_patch *p, const char *key, const char *value);

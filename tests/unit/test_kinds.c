@@ -17,6 +17,7 @@
 #define CORE "", "v1"
 #define STORAGE "storage.k8s.io", "v1"
 #define SNAPSHOT "snapshot.storage.k8s.io", "v1"
+#define GROUP_SNAPSHOT "groupsnapshot.storage.k8s.io", "v1"
 
 static const struct row {
     enum kind kind;
@@ -55,6 +56,12 @@ static const struct row {
       true, CUSTOM, "" },
     { KIND_SNAPSHOT_CLASS, SNAPSHOT, "volumesnapshotclasses", "vsclass vsclasses", "VolumeSnapshotClass",
       false, false, CUSTOM, "" },
+    { KIND_GROUP_SNAPSHOT, GROUP_SNAPSHOT, "volumegroupsnapshots", "vgs", "VolumeGroupSnapshot", true, true,
+      CUSTOM, "" },
+    { KIND_GROUP_SNAPSHOT_CONTENT, GROUP_SNAPSHOT, "volumegroupsnapshotcontents", "vgsc vgscs",
+      "VolumeGroupSnapshotContent", false, true, CUSTOM, "" },
+    { KIND_GROUP_SNAPSHOT_CLASS, GROUP_SNAPSHOT, "volumegroupsnapshotclasses", "vgsclass vgsclasses",
+      "VolumeGroupSnapshotClass", false, false, CUSTOM, "" },
     { KIND_SERVICE, CORE, "services", "svc", "Service", true, false, U | O | R, "spec.clusterIP spec.type" },
     { KIND_ENDPOINTS, CORE, "endpoints", "ep", "Endpoints", true, false, U | R, "" },
     { KIND_ENDPOINT_SLICE, "discovery.k8s.io", "v1", "endpointslices", "", "EndpointSlice", true, false,

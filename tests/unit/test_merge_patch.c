@@ -136,6 +136,19 @@ TEST(parts_follow_one_another)
     }
 }
 
+TEST(several_finalizers_are_removed_at_once)
+{
+    static const char *const names[] = { "a", "c", "z", NULL };
+    _cleanup_(object_unref_p) struct object *o = object_of(READ ",'finalizers':['a','b','c']");
+    _cleanup_(buf_done_p) struct buf out = BUF_INIT(1 << 16);
+    struct merge_patch p;
+
+    merge_patch_begin(&p, &out, o);
+    merge_patch_remove_finalizers(&p, o, names);
+    ASSERT_OK(merge_patch_end(&p, &err));
+    ASSERT_STR("{'metadata':{" PRE ",'finalizers':['b']}}", text_of(&out));
+}
+
 TEST(finalizers_are_written_whole)
 {
     static const struct {

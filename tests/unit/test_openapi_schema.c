@@ -142,7 +142,7 @@ static size_t check_refs(const struct document *doc, json_ref v)
 TEST(references_lead_somewhere)
 {
     load_all();
-    assert_int_equal(docs_count, 10);
+    assert_int_equal(docs_count, 11);
     for (size_t i = 0; i < docs_count; i++)
         assert_true(check_refs(&docs[i], docs[i].root) > 10);
 }

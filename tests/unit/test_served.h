@@ -35,6 +35,9 @@
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 #define SNAPSHOTS "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots"
 #define SNAPSHOT_CONTENTS "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+#define GROUP_SNAPSHOTS "/apis/groupsnapshot.storage.k8s.io/v1/namespaces/default/volumegroupsnapshots"
+#define GROUP_CONTENTS "/apis/groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotcontents"
+#define GROUP_CLASSES "/apis/groupsnapshot.storage.k8s.io/v1/volumegroupsnapshotclasses"
 #define SNAPSHOT_CLASSES "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses"
 
 #define POD_SPEC "'spec':{'containers':[{'name':'c','image':'i:1'}]}"

@@ -64,6 +64,12 @@ TEST(table_has_the_columns_of_every_kind)
         [KIND_SERVICE] = "Name, Type, Cluster-IP, External-IP, Port(s), Age, Selector*",
         [KIND_ENDPOINTS] = "Name, Endpoints, Age",
         [KIND_ENDPOINT_SLICE] = "Name, AddressType, Ports, Endpoints, Age",
+        [KIND_GROUP_SNAPSHOT] = "Name, ReadyToUse, VolumeGroupSnapshotClass, VolumeGroupSnapshotContent, "
+                                "CreationTime, Age",
+        [KIND_GROUP_SNAPSHOT_CONTENT] =
+            "Name, ReadyToUse, DeletionPolicy, Driver, VolumeGroupSnapshotClass, "
+            "VolumeGroupSnapshotNamespace, VolumeGroupSnapshot, Age",
+        [KIND_GROUP_SNAPSHOT_CLASS] = "Name, Driver, DeletionPolicy, Age",
     };
     static_assert(ARRAY_LEN(expected) == KIND_COUNT, "every kind");
 
@@ -235,6 +241,15 @@ TEST(table_shows_snapshots_as_custom_resources)
                         "'status':{'readyToUse':true,'restoreSize':'1Gi','boundVolumeSnapshotContentName':'"
                         "snapcontent-1',"
                         "'creationTime':'2024-05-01T09:57:55Z'}}" },
+        { KIND_GROUP_SNAPSHOT, "['g',true,'fast','groupsnapcontent-1','2m5s','3s']",
+          "{'metadata':{'name':'g','creationTimestamp':'2024-05-01T09:59:57Z'},'spec':{"
+          "'volumeGroupSnapshotClassName':'fast'},'status':{'readyToUse':true,'creationTime':"
+          "'2024-05-01T09:57:55Z','boundVolumeGroupSnapshotContentName':'groupsnapcontent-1'}}" },
+        { KIND_GROUP_SNAPSHOT_CONTENT, "['c',null,'Delete','d.io',null,'ns','g',null]",
+          "{'metadata':{'name':'c'},'spec':{'deletionPolicy':'Delete','driver':'d.io',"
+          "'volumeGroupSnapshotRef':{'namespace':'ns','name':'g'}}}" },
+        { KIND_GROUP_SNAPSHOT_CLASS, "['k','d.io','Retain',null]",
+          "{'metadata':{'name':'k'},'driver':'d.io','deletionPolicy':'Retain'}" },
         { KIND_SNAPSHOT, "['s',false,'c',null,'0',null,null,null,null]",
           "{'metadata':{'name':'s'},'spec':{'source':{'persistentVolumeClaimName':'c'}},"
           "'status':{'readyToUse':false,'restoreSize':'0'}}" },

@@ -113,12 +113,15 @@ int snapshot_write_status(const struct snapshot *s, const struct snapshot_conten
                           struct error *err)
 {
     const struct quantity size = quantity_of(c->restore_bytes, QUANTITY_BINARY_SI);
+    const struct owner *group = snapshot_group(s);
     struct merge_patch p;
 
     merge_patch_begin(&p, out, &s->obj);
     merge_patch_member(&p, "status");
     json_out_object(out, NULL);
     json_out_text(out, "boundVolumeSnapshotContentName", c->obj.name);
+    if (group)
+        json_out_text(out, "volumeGroupSnapshotName", group->name);
     if (timestamp_is_zero(s->taken) && c->taken_ns != 0)
         json_out_time(out, "creationTime", timestamp_of_ns(c->taken_ns));
     json_out_bool(out, "readyToUse", c->is_ready);

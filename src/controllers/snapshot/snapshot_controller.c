@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "api/group_snapshot.h"
 #include "controllers/snapshot/snapshot_int.h"
 
 #define COMPONENT "snapshot-controller"
@@ -46,12 +47,24 @@ static void add_snapshots_of(struct snapshot_controller *c, const char *ns, cons
             component_add(c->snapshots, o);
 }
 
+static void add_unready_groups(struct snapshot_controller *c)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o = informer_first(c->caches.groups, &at); o; o = informer_next(&at))
+        if (!group_snapshot_of(o)->is_ready)
+            component_add(c->groups, o);
+}
+
 /* --- Event handlers --- */
 
 static void on_snapshot_gone(void *ctx, const struct object *o)
 {
     struct snapshot_controller *c = ctx;
+    const struct owner *group = snapshot_group(snapshot_of(o));
 
+    if (group)
+        add_named(c->groups, o->ns, group->name);
     add_named(c->claims, o->ns, snapshot_of(o)->claim_name);
 }
 
@@ -114,6 +127,8 @@ static void on_claim(void *ctx, const struct object *o)
     if (object_has_finalizer(o, FINALIZER_SNAPSHOT_CLAIM))
         component_add(c->claims, o);
     add_snapshots_of(c, o->ns, o->name);
+    if (informer_count(c->caches.groups) > 0)
+        add_unready_groups(c);
     on_claim_gone(c, o);
 }
 
@@ -125,20 +140,86 @@ static void on_volume(void *ctx, const struct object *o)
         add_snapshots_of(ctx, claim->ns, claim->name);
 }
 
+/* --- Event handlers of groups --- */
+
+static void add_member(struct snapshot_controller *c, const struct object *group)
+{
+    struct informer_cursor at;
+
+    for (const struct object *o =
+             informer_first_by(c->caches.snapshots, SNAPSHOTS_BY_GROUP, str_of(group->uid), &at);
+         o; o = informer_next(&at))
+        if (o->is_deleting)
+            component_add(c->snapshots, o);
+}
+
+/* Members that are deleted wait for the deletion of their group. */
+static void on_group(void *ctx, const struct object *o)
+{
+    struct snapshot_controller *c = ctx;
+
+    component_add(c->groups, o);
+    if (o->is_deleting)
+        add_member(c, o);
+}
+
+static void on_group_gone(void *ctx, const struct object *o)
+{
+    add_member(ctx, o);
+}
+
+static void on_group_content_gone(void *ctx, const struct object *o)
+{
+    struct snapshot_controller *c = ctx;
+    const struct group_snapshot_content *content = group_snapshot_content_of(o);
+
+    add_named(c->groups, content->group_ns, content->group_name);
+}
+
+static void on_group_content(void *ctx, const struct object *o)
+{
+    struct snapshot_controller *c = ctx;
+
+    component_add(c->group_contents, o);
+    on_group_content_gone(c, o);
+}
+
+static void on_group_class(void *ctx, const struct object *o)
+{
+    (void)o;
+    add_unready_groups(ctx);
+}
+
 /* --- Lifecycle --- */
 
 int snapshot_caches_open(struct informers *all, struct snapshot_caches *ret, struct error *err)
 {
-    ret->snapshots = component_indexed(all, KIND_SNAPSHOT, &snapshots_by_claim, err);
-    if (ret->snapshots)
-        ret->contents = informers_get(all, KIND_SNAPSHOT_CONTENT, err);
-    if (ret->snapshots && ret->contents)
-        ret->classes = informers_get(all, KIND_SNAPSHOT_CLASS, err);
-    if (ret->snapshots && ret->contents && ret->classes)
-        ret->claims = component_indexed(all, KIND_CLAIM, &claims_by_snapshot, err);
-    if (ret->claims)
-        ret->volumes = informers_get(all, KIND_VOLUME, err);
-    return ret->volumes ? 0 : -(int)err->code;
+    const struct {
+        enum kind kind;
+        struct informer **place;
+        const struct informer_index *index, *other_index; /* NULL: none */
+    } rows[] = {
+        { KIND_SNAPSHOT, &ret->snapshots, &snapshots_by_claim, &snapshots_by_group },
+        { KIND_SNAPSHOT_CONTENT, &ret->contents, NULL, NULL },
+        { KIND_SNAPSHOT_CLASS, &ret->classes, NULL, NULL },
+        { KIND_CLAIM, &ret->claims, &claims_by_snapshot, NULL },
+        { KIND_VOLUME, &ret->volumes, NULL, NULL },
+        { KIND_GROUP_SNAPSHOT, &ret->groups, NULL, NULL },
+        { KIND_GROUP_SNAPSHOT_CONTENT, &ret->group_contents, NULL, NULL },
+        { KIND_GROUP_SNAPSHOT_CLASS, &ret->group_classes, NULL, NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct informer *found = rows[i].index ? component_indexed(all, rows[i].kind, rows[i].index, err)
+                                               : informers_get(all, rows[i].kind, err);
+
+        if (found && rows[i].other_index)
+            found = component_indexed(all, rows[i].kind, rows[i].other_index, err);
+        if (!found)
+            return -(int)err->code;
+        *rows[i].place = found;
+    }
+    return 0;
 }
 
 static int open_queue(const struct component_deps *o, struct snapshot_controller *c, const char *name,
@@ -159,16 +240,10 @@ static int open_queue(const struct component_deps *o, struct snapshot_controller
     return r < 0 ? r : controller_new(&options, ret, err);
 }
 
-int snapshot_controller_new(const struct component_deps *o, struct snapshot_controller **ret,
-                            struct error *err)
+static int open_parts(const struct component_deps *o, struct snapshot_controller *c, struct error *err)
 {
-    _cleanup_(snapshot_controller_free_p) struct snapshot_controller *c = calloc(1, sizeof *c);
-    int r;
+    int r = snapshot_caches_open(o->informers, &c->caches, err);
 
-    if (!c)
-        return error_no_memory(err);
-    c->clock = o->clock;
-    r = snapshot_caches_open(o->informers, &c->caches, err);
     if (r == 0)
         r = component_recorder(o, COMPONENT, &c->recorder, err);
     if (r == 0)
@@ -178,7 +253,26 @@ int snapshot_controller_new(const struct component_deps *o, struct snapshot_cont
     if (r == 0)
         r = open_queue(o, c, "snapshot-controller-claim", snapshot_sync_claim, &c->claims, err);
     if (r == 0)
-        *ret = TAKE(c);
+        r = open_queue(o, c, "snapshot-controller-group-snapshot", snapshot_sync_group, &c->groups, err);
+    if (r == 0)
+        r = open_queue(o, c, "snapshot-controller-group-content", snapshot_sync_group_content,
+                       &c->group_contents, err);
+    return r;
+}
+
+int snapshot_controller_new(const struct component_deps *o, struct snapshot_controller **ret,
+                            struct error *err)
+{
+    struct snapshot_controller *c = calloc(1, sizeof *c);
+    int r;
+
+    if (!c)
+        return error_no_memory(err);
+    c->clock = o->clock;
+    r = open_parts(o, c, err);
+    if (r < 0)
+        c = snapshot_controller_free(c);
+    *ret = c;
     return r;
 }
 
@@ -193,20 +287,32 @@ void snapshot_controller_start(struct snapshot_controller *c)
     c->claims_handler =
         (struct informer_handler){ .on_upsert = on_claim, .on_removed = on_claim_gone, .ctx = c };
     c->volumes_handler = (struct informer_handler){ .on_upsert = on_volume, .ctx = c };
+    c->groups_handler =
+        (struct informer_handler){ .on_upsert = on_group, .on_removed = on_group_gone, .ctx = c };
+    c->group_contents_handler = (struct informer_handler){ .on_upsert = on_group_content,
+                                                           .on_removed = on_group_content_gone,
+                                                           .ctx = c };
+    c->group_classes_handler =
+        (struct informer_handler){ .on_upsert = on_group_class, .on_removed = on_group_class, .ctx = c };
     informer_add_handler(c->caches.contents, &c->contents_handler);
     informer_add_handler(c->caches.classes, &c->classes_handler);
     informer_add_handler(c->caches.claims, &c->claims_handler);
     informer_add_handler(c->caches.volumes, &c->volumes_handler);
     informer_add_handler(c->caches.snapshots, &c->snapshots_handler);
+    informer_add_handler(c->caches.group_classes, &c->group_classes_handler);
+    informer_add_handler(c->caches.group_contents, &c->group_contents_handler);
+    informer_add_handler(c->caches.groups, &c->groups_handler);
 }
 
 const char *snapshot_controller_check(const struct snapshot_controller *c)
 {
-    const char *wrong = controller_check(c->snapshots);
+    const struct controller *const all[] = { c->snapshots, c->contents, c->claims, c->groups,
+                                             c->group_contents };
+    const char *wrong = NULL;
 
-    if (!wrong)
-        wrong = controller_check(c->contents);
-    return wrong ? wrong : controller_check(c->claims);
+    for (size_t i = 0; i < ARRAY_LEN(all) && !wrong; i++)
+        wrong = controller_check(all[i]);
+    return wrong;
 }
 
 struct snapshot_controller *snapshot_controller_free(struct snapshot_controller *c)
@@ -218,6 +324,11 @@ struct snapshot_controller *snapshot_controller_free(struct snapshot_controller 
     informer_remove_handler(&c->classes_handler);
     informer_remove_handler(&c->claims_handler);
     informer_remove_handler(&c->volumes_handler);
+    informer_remove_handler(&c->groups_handler);
+    informer_remove_handler(&c->group_contents_handler);
+    informer_remove_handler(&c->group_classes_handler);
+    controller_free(c->group_contents);
+    controller_free(c->groups);
     controller_free(c->claims);
     controller_free(c->contents);
     controller_free(c->snapshots);

@@ -18,7 +18,6 @@ int snapshot_controller_new(const struct component_deps *o, struct snapshot_cont
                             struct error *err);
 void snapshot_controller_start(struct snapshot_controller *c);
 struct snapshot_controller *snapshot_controller_free(struct snapshot_controller *c);
-DEFINE_CLEANUP(struct snapshot_controller, snapshot_controller_free)
 /* NULL if the state in memory is consistent, else what is wrong. For the simulator. */
 const char *snapshot_controller_check(const struct snapshot_controller *c);
 

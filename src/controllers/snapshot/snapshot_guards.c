@@ -5,6 +5,8 @@
  * looked at, so that none keeps it after its snapshots are ready or gone. */
 #include "controllers/snapshot/snapshot_int.h"
 
+#include "api/group_snapshot.h"
+
 bool snapshot_content_needs_guard(const struct snapshot_content *c)
 {
     return !c->obj.is_deleting && c->snapshot_uid[0] &&
@@ -19,6 +21,18 @@ enum sync_result snapshot_sync_content(void *ctx, struct str key)
     if (!o || !snapshot_content_needs_guard(snapshot_content_of(o)))
         return SYNC_DONE;
     return sync_add_finalizer(c->contents, key, o, FINALIZER_SNAPSHOT_CONTENT, c->caches.contents);
+}
+
+enum sync_result snapshot_sync_group_content(void *ctx, struct str key)
+{
+    const struct snapshot_controller *c = ctx;
+    const struct object *o = informer_get_key(c->caches.group_contents, key);
+
+    if (!o || o->is_deleting || !group_snapshot_content_of(o)->group_uid[0] ||
+        object_has_finalizer(o, FINALIZER_GROUP_SNAPSHOT_CONTENT))
+        return SYNC_DONE;
+    return sync_add_finalizer(c->group_contents, key, o, FINALIZER_GROUP_SNAPSHOT_CONTENT,
+                              c->caches.group_contents);
 }
 
 static bool is_claim_in_use(const struct snapshot_controller *c, struct str key)

@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/group_snapshot.h"
 #include "api/names.h"
 #include "api/quote.h"
 
 #define QUOTED_BYTES 1024
 #define SNAPSHOT_KIND "VolumeSnapshot"
+#define TAKEN "a snapshot"
 
 /* --- Indexes --- */
 
@@ -38,6 +40,26 @@ static void index_source_claim(const struct object *o, index_emit_fn *emit, void
 
 const struct informer_index snapshots_by_claim = { SNAPSHOTS_BY_CLAIM, index_source_claim };
 
+const struct owner *snapshot_group(const struct snapshot *s)
+{
+    for (uint32_t i = 0; i < s->obj.owners_count; i++)
+        if (strcmp(s->obj.owners[i].kind, group_snapshot_kind.name) == 0 &&
+            strncmp(s->obj.owners[i].api_version, GROUP_SNAPSHOT_GROUP "/",
+                    strlen(GROUP_SNAPSHOT_GROUP "/")) == 0)
+            return &s->obj.owners[i];
+    return NULL;
+}
+
+static void index_group(const struct object *o, index_emit_fn *emit, void *ctx)
+{
+    const struct owner *group = snapshot_group(snapshot_of(o));
+
+    if (group)
+        emit(ctx, str_of(group->uid));
+}
+
+const struct informer_index snapshots_by_group = { SNAPSHOTS_BY_GROUP, index_group };
+
 static void index_source_snapshot(const struct object *o, index_emit_fn *emit, void *ctx)
 {
     const struct claim_source *source = claim_of(o)->source;
@@ -59,7 +81,8 @@ bool snapshot_is_of_content(const struct snapshot *s, const struct snapshot_cont
 static bool has_own_finalizer(const struct object *o)
 {
     return object_has_finalizer(o, FINALIZER_SNAPSHOT_SOURCE) ||
-           object_has_finalizer(o, FINALIZER_SNAPSHOT_BOUND);
+           object_has_finalizer(o, FINALIZER_SNAPSHOT_BOUND) ||
+           object_has_finalizer(o, FINALIZER_SNAPSHOT_IN_GROUP);
 }
 
 bool snapshot_needs_claim(const struct snapshot *s)
@@ -67,8 +90,7 @@ bool snapshot_needs_claim(const struct snapshot *s)
     return !s->is_ready && (!s->obj.is_deleting || has_own_finalizer(&s->obj));
 }
 
-/* A claim without a volume takes its data from the snapshot, or a provisioner says so. */
-static bool is_being_restored(const struct snapshot_caches *w, const struct snapshot *s)
+bool snapshot_is_restored(const struct snapshot_caches *w, const struct snapshot *s)
 {
     char key[2 * CONTENT_NAME_BYTES];
     struct informer_cursor at;
@@ -100,18 +122,16 @@ static void plan_failure(struct snapshot_plan *p, const char *reason, bool is_un
 
 /* --- The volume of the source --- */
 
-/* The CSI volume that the claim is bound to. The texts do not name the snapshot. */
-static const struct volume *find_volume(const struct snapshot_caches *w, const struct claim *c,
-                                        struct error *err)
+const struct volume *snapshot_find_volume(const struct snapshot_caches *w, const struct claim *c,
+                                          const char *taken, struct error *err)
 {
     const struct object *o;
     const struct volume *v;
     char quoted[QUOTED_BYTES];
 
     if (c->phase != CLAIM_BOUND) {
-        (void)error_set(err, ERR_INVALID,
-                        "the PVC %s is not yet bound to a PV, will not attempt to take a snapshot",
-                        c->obj.name);
+        (void)error_set(err, ERR_INVALID, "the PVC %s is not yet bound to a PV, will not attempt to take %s",
+                        c->obj.name, taken);
         return NULL;
     }
     o = informer_get(w->volumes, "", c->volume_name);
@@ -143,7 +163,7 @@ static const char *find_driver(const struct snapshot_caches *w, const struct sna
                         quote_text(quoted, sizeof quoted, str_of(err->msg)));
         return NULL;
     }
-    v = find_volume(w, claim_of(claim), err);
+    v = snapshot_find_volume(w, claim_of(claim), TAKEN, err);
     if (v && v->source.kind != SOURCE_CSI) {
         (void)error_set(err, ERR_INVALID, "cannot find CSI PersistentVolumeSource for volume %s",
                         v->obj.name);
@@ -196,8 +216,8 @@ static bool is_class_settled(const struct snapshot_caches *w, const struct snaps
 {
     const struct object *o;
 
-    if (!s->class_name[0] && !s->claim_name[0])
-        return true; /* an existing snapshot needs no class */
+    if (!s->class_name[0] && (!s->claim_name[0] || snapshot_group(s)))
+        return true; /* an existing snapshot needs no class, and a group has one */
     if (!s->class_name[0]) {
         plan_default_class(w, s, p);
         return false;
@@ -216,10 +236,14 @@ static bool is_class_settled(const struct snapshot_caches *w, const struct snaps
 
 /* --- Content --- */
 
-/* The name of the content that belongs to the snapshot, bound or not. */
+/* The name of the content that belongs to the snapshot, bound or not. Both names of a member of a group have
+ * the same end. */
 static void name_content(const struct snapshot *s, char ret[CONTENT_NAME_BYTES])
 {
-    if (s->content_name[0])
+    if (snapshot_group(s) && strncmp(s->obj.name, MEMBER_NAME_PREFIX, strlen(MEMBER_NAME_PREFIX)) == 0)
+        (void)snprintf(ret, CONTENT_NAME_BYTES, CONTENT_NAME_PREFIX "%s",
+                       s->obj.name + strlen(MEMBER_NAME_PREFIX));
+    else if (s->content_name[0])
         (void)snprintf(ret, CONTENT_NAME_BYTES, "%s", s->content_name);
     else
         (void)snprintf(ret, CONTENT_NAME_BYTES, CONTENT_NAME_PREFIX "%s", s->obj.uid);
@@ -256,8 +280,10 @@ static bool has_same_error(const struct snapshot *s, const struct snapshot_conte
 
 static bool is_status_copied(const struct snapshot *s, const struct snapshot_content *c)
 {
-    return s->bound_content_name[0] && s->has_ready && s->is_ready == c->is_ready &&
-           (!timestamp_is_zero(s->taken) || c->taken_ns == 0) &&
+    const struct owner *group = snapshot_group(s);
+
+    return (!group || strcmp(s->group_name, group->name) == 0) && s->bound_content_name[0] && s->has_ready &&
+           s->is_ready == c->is_ready && (!timestamp_is_zero(s->taken) || c->taken_ns == 0) &&
            (!c->has_restore_bytes ||
             (s->has_restore_size && (!quantity_is_zero(&s->restore_size) || c->restore_bytes == 0))) &&
            has_same_error(s, c);
@@ -298,7 +324,7 @@ static void plan_new_content(const struct snapshot_caches *w, const struct snaps
         p->step = SNAPSHOT_PROTECT_CLAIM;
         return;
     }
-    p->volume = find_volume(w, p->claim, &p->failure);
+    p->volume = snapshot_find_volume(w, p->claim, TAKEN, &p->failure);
     if (!p->volume)
         snapshot_plan_bad_input(s, p);
     else if (p->volume->source.kind != SOURCE_CSI)
@@ -335,7 +361,9 @@ static void plan_unready(const struct snapshot_caches *w, const struct snapshot 
 {
     const struct snapshot_content *c = p->content ? snapshot_content_of(p->content) : NULL;
 
-    if (!c && !s->content_name[0] && !s->bound_content_name[0])
+    if (!c && snapshot_group(s) && !s->bound_content_name[0])
+        p->step = SNAPSHOT_REST; /* the group creates it */
+    else if (!c && !s->content_name[0] && !s->bound_content_name[0])
         plan_new_content(w, s, p);
     else if (!c)
         plan_missing_content(p);
@@ -373,14 +401,35 @@ static void plan_live(const struct snapshot_caches *w, const struct snapshot *s,
 
 static void plan_release(const struct snapshot *s, bool keeps_bound, struct snapshot_plan *p)
 {
-    bool has_source = object_has_finalizer(&s->obj, FINALIZER_SNAPSHOT_SOURCE);
-    bool drops_bound = !keeps_bound && object_has_finalizer(&s->obj, FINALIZER_SNAPSHOT_BOUND);
+    static const char *const all[] = { FINALIZER_SNAPSHOT_SOURCE, FINALIZER_SNAPSHOT_IN_GROUP,
+                                       FINALIZER_SNAPSHOT_BOUND };
+    size_t count = 0;
 
-    if (!has_source && !drops_bound)
-        return;
-    p->step = SNAPSHOT_RELEASE;
-    p->finalizer = has_source ? FINALIZER_SNAPSHOT_SOURCE : FINALIZER_SNAPSHOT_BOUND;
-    p->other_finalizer = has_source && drops_bound ? FINALIZER_SNAPSHOT_BOUND : NULL;
+    for (size_t i = 0; i < ARRAY_LEN(all) - keeps_bound; i++)
+        if (object_has_finalizer(&s->obj, all[i]))
+            p->released[count++] = all[i];
+    if (count > 0)
+        p->step = SNAPSHOT_RELEASE;
+}
+
+/* A member of a group is deleted with the group. */
+static bool is_kept_by_group(const struct snapshot_caches *w, const struct snapshot *s,
+                             struct snapshot_plan *p)
+{
+    const struct owner *owner = snapshot_group(s);
+    const struct object *group = owner ? informer_get(w->groups, s->obj.ns, owner->name) : NULL;
+
+    if (!group || strcmp(group->uid, owner->uid) != 0 || group->is_deleting)
+        return false;
+    p->step = SNAPSHOT_WAIT;
+    p->reason = "SnapshotDeletePending";
+    (void)error_set(
+        &p->failure, ERR_BUSY,
+        "deletion of the individual volume snapshot %s is not allowed as it belongs to group "
+        "snapshot %s. Deleting the group snapshot will trigger the deletion of all the individual "
+        "volume snapshots that are part of the group.",
+        s->obj.name, group->name);
+    return true;
 }
 
 static void plan_content_deletion(const struct snapshot_caches *w, const struct snapshot *s,
@@ -388,7 +437,7 @@ static void plan_content_deletion(const struct snapshot_caches *w, const struct 
 {
     const struct snapshot_content *c = snapshot_content_of(p->content);
 
-    if (is_being_restored(w, s)) {
+    if (snapshot_is_restored(w, s)) {
         p->step = SNAPSHOT_WAIT;
         p->reason = "SnapshotDeletePending";
         (void)error_set(&p->failure, ERR_BUSY, "Snapshot is being used to restore a PVC");
@@ -403,7 +452,7 @@ static void plan_content_deletion(const struct snapshot_caches *w, const struct 
 
 static void plan_deleted(const struct snapshot_caches *w, const struct snapshot *s, struct snapshot_plan *p)
 {
-    if (!has_own_finalizer(&s->obj))
+    if (!has_own_finalizer(&s->obj) || is_kept_by_group(w, s, p))
         return;
     if (s->bound_content_name[0])
         (void)snprintf(p->content_name, sizeof p->content_name, "%s", s->bound_content_name);
@@ -424,7 +473,8 @@ static void plan_deleted(const struct snapshot_caches *w, const struct snapshot 
 void snapshot_plan_step(const struct snapshot_caches *w, const struct snapshot *s, struct snapshot_plan *ret)
 {
     ret->step = SNAPSHOT_REST;
-    ret->finalizer = ret->other_finalizer = ret->reason = NULL;
+    ret->finalizer = ret->reason = NULL;
+    memset(ret->released, 0, sizeof ret->released);
     ret->content = NULL;
     ret->claim = NULL;
     ret->volume = NULL;

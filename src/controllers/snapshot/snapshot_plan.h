@@ -12,6 +12,7 @@
 
 #define CONTENT_NAME_PREFIX "snapcontent-"
 #define CONTENT_NAME_BYTES 256
+#define MEMBER_NAME_PREFIX "snapshot-" /* of members of groups */
 
 struct snapshot_caches {
     struct informer *snapshots;
@@ -19,6 +20,9 @@ struct snapshot_caches {
     struct informer *classes;
     struct informer *claims;
     struct informer *volumes;
+    struct informer *groups;
+    struct informer *group_contents;
+    struct informer *group_classes;
 };
 
 enum snapshot_step {
@@ -40,8 +44,8 @@ enum snapshot_step {
 
 struct snapshot_plan {
     enum snapshot_step step;
-    const char *finalizer;              /* SNAPSHOT_ADD_FINALIZER; SNAPSHOT_RELEASE: one of two */
-    const char *other_finalizer;        /* SNAPSHOT_RELEASE; NULL: none */
+    const char *finalizer;              /* SNAPSHOT_ADD_FINALIZER */
+    const char *released[4];            /* SNAPSHOT_RELEASE: finalizers, terminated by NULL */
     const struct object *content;       /* the content that the step is about; NULL: none */
     const struct claim *claim;          /* SNAPSHOT_PROTECT_CLAIM */
     const struct volume *volume;        /* SNAPSHOT_CREATE_CONTENT: a CSI volume */
@@ -59,6 +63,13 @@ void snapshot_plan_bad_input(const struct snapshot *s, struct snapshot_plan *p);
 
 /* The content names the snapshot, by uid too. */
 bool snapshot_is_of_content(const struct snapshot *s, const struct snapshot_content *c);
+/* The group snapshot that owns the snapshot; NULL: none. */
+const struct owner *snapshot_group(const struct snapshot *s);
+/* A claim without a volume takes its data from the snapshot, or a provisioner says so. */
+bool snapshot_is_restored(const struct snapshot_caches *w, const struct snapshot *s);
+/* The volume that the claim is bound to; NULL: err has the reason. taken: "a snapshot". */
+const struct volume *snapshot_find_volume(const struct snapshot_caches *w, const struct claim *c,
+                                          const char *taken, struct error *err);
 /* The claim's finalizer is still needed for this snapshot. */
 bool snapshot_needs_claim(const struct snapshot *s);
 
@@ -67,6 +78,9 @@ bool snapshot_needs_claim(const struct snapshot *s);
 /* Snapshots by "namespace/name" of the claim that is their source. */
 #define SNAPSHOTS_BY_CLAIM "claim"
 extern const struct informer_index snapshots_by_claim;
+/* Snapshots by the uid of the group snapshot that owns them. */
+#define SNAPSHOTS_BY_GROUP "group"
+extern const struct informer_index snapshots_by_group;
 /* Claims by "namespace/name" of the snapshot that is the source of their data. */
 #define CLAIMS_BY_SNAPSHOT "snapshot"
 extern const struct informer_index claims_by_snapshot;

@@ -188,7 +188,7 @@ static enum api_decision decide_release(void *ctx, const struct object *now, str
     struct merge_patch p;
 
     merge_patch_begin(&p, body, now);
-    merge_patch_remove_finalizers(&p, now, plan->finalizer, plan->other_finalizer);
+    merge_patch_remove_finalizers(&p, now, plan->released);
     return api_decision_of(merge_patch_end(&p, err));
 }
 
@@ -209,8 +209,9 @@ static void send_release(struct sync *s, const struct object *o, const struct sn
 static void on_content_read(const struct sync_request *request, enum api_outcome outcome,
                             const struct client_answer *a)
 {
-    static const struct snapshot_plan release = { .finalizer = FINALIZER_SNAPSHOT_SOURCE,
-                                                  .other_finalizer = FINALIZER_SNAPSHOT_BOUND };
+    static const struct snapshot_plan release = {
+        .released = { FINALIZER_SNAPSHOT_SOURCE, FINALIZER_SNAPSHOT_IN_GROUP, FINALIZER_SNAPSHOT_BOUND }
+    };
     const struct object *o = request->about;
 
     (void)outcome;

@@ -25,6 +25,8 @@ struct snapshots {
     struct snapshot_caches caches;
     struct informer_handler snapshots_handler;
     struct informer_handler contents_handler;
+    struct informer_handler groups_handler;
+    struct informer_handler group_contents_handler;
     bool is_needed; /* an object of these kinds was seen */
     bool is_over;   /* the leader has ended and is to be freed */
     struct leader *leader;
@@ -157,9 +159,11 @@ int snapshots_new(const struct snapshots_options *o, struct snapshots **ret, str
 void snapshots_start(struct snapshots *s)
 {
     s->snapshots_handler = (struct informer_handler){ .on_upsert = on_snapshot_object, .ctx = s };
-    s->contents_handler = s->snapshots_handler;
+    s->contents_handler = s->groups_handler = s->group_contents_handler = s->snapshots_handler;
     informer_add_handler(s->caches.snapshots, &s->snapshots_handler);
     informer_add_handler(s->caches.contents, &s->contents_handler);
+    informer_add_handler(s->caches.groups, &s->groups_handler);
+    informer_add_handler(s->caches.group_contents, &s->group_contents_handler);
 }
 
 const char *snapshots_check(const struct snapshots *s)
@@ -175,6 +179,8 @@ struct snapshots *snapshots_free(struct snapshots *s)
         return NULL;
     informer_remove_handler(&s->snapshots_handler);
     informer_remove_handler(&s->contents_handler);
+    informer_remove_handler(&s->groups_handler);
+    informer_remove_handler(&s->group_contents_handler);
     loop_undefer(&s->settle);
     timer_disarm(&s->retry);
     s->controller = snapshot_controller_free(s->controller);
