@@ -307,6 +307,7 @@ static void server_on_deliver(void *ctx)
         if (c->stage == SERVED_QUEUED) {
             served_dispatch(c);
         } else {
+            assert(c->server == s && c->stage == SERVED_CANCELLED);
             c->cancelled(c->owner);
             served_free(c);
         }
@@ -475,10 +476,12 @@ static int conn_on_close(nghttp2_session *h2, int32_t stream, uint32_t why, void
 
 static void conn_free(struct rpc_conn *conn)
 {
-    struct rpc_served *c;
+    struct rpc_served *c, *next;
 
-    while ((c = TAILQ_FIRST(&conn->calls)))
+    for (c = TAILQ_FIRST(&conn->calls); c; c = next) {
+        next = TAILQ_NEXT(c, link);
         served_leave_stream(c);
+    }
     TAILQ_REMOVE(&conn->server->conns, conn, link);
     conn->server->conns_count--;
     loop_undefer(&conn->flush);
@@ -730,8 +733,10 @@ struct rpc_server *rpc_server_free(struct rpc_server *s)
     if (s->fd >= 0 && socket_identify(s->path, &id) && socket_id_is_same(&id, &s->id))
         io_discard_file(s->path);
     fd_closep(&s->fd);
-    while ((conn = TAILQ_FIRST(&s->conns)))
+    while ((conn = TAILQ_FIRST(&s->conns))) {
+        assert(conn->server == s);
         conn_free(conn);
+    }
     server_on_deliver(s); /* tells handlers about their cancelled calls */
     loop_undefer(&s->deliver);
     assert(s->held_bytes == 0);
