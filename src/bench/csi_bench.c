@@ -42,7 +42,7 @@ struct csi_run {
     struct store_watcher volumes_watcher;
     struct store_watcher attachments_watcher;
     struct store_watcher claims_watcher;
-    VEC(char *) volumes; /* names of those that were provisioned */
+    VEC(struct object *) volumes; /* those that were provisioned */
     uint64_t attached;
     uint64_t expanded;
 };
@@ -52,10 +52,10 @@ struct csi_run {
 static void on_volume(void *ctx, const struct store_event *ev)
 {
     struct csi_run *run = ctx;
-    char *name = ev->old || ev->is_delete ? NULL : strdup(ev->object->name);
 
-    if (name && vec_push(&run->volumes, name) < 0)
-        free(name); /* bench_await() then reports the missing one */
+    /* Out of memory: bench_await() reports the missing one. */
+    if (!ev->old && !ev->is_delete && vec_reserve(&run->volumes, 1) == 0)
+        (void)vec_push(&run->volumes, object_ref(ev->object));
 }
 
 static bool is_attached(const struct object *o)
@@ -236,7 +236,7 @@ static int close_run(struct csi_run *run, struct error *err)
     }
     r = pairs_close(p, err);
     for (size_t i = 0; i < run->volumes.count; i++)
-        free(run->volumes.items[i]);
+        run->volumes.items[i] = object_unref(run->volumes.items[i]);
     vec_done(&run->volumes);
     free(run);
     return r;
@@ -289,7 +289,7 @@ static void time_attach(struct csi_run *run)
     pairs_settle(p);
     from = spent_now(p->clock);
     for (uint64_t n = 0; n < run->volumes.count && p->r == 0; n++) {
-        create_attachment(p, n, run->volumes.items[n]);
+        create_attachment(p, n, run->volumes.items[n]->name);
         pairs_await_answers(p, CREATES_IN_FLIGHT);
     }
     if (p->r == 0)

@@ -157,6 +157,6 @@ const struct cli_verb cli_verb_bench = {
     .examples = "  berth bench micro\n"
                 "  berth bench bind --pairs 5000\n"
                 "  berth bench schedule --pods 500 --nodes 100 --volumes 1000\n",
-    .args = "micro match store informer bind volumes schedule attach",
+    .args = "micro match store informer bind volumes schedule attach csi",
     .run = bench_run,
 };
