@@ -65,7 +65,7 @@ unsigned rpc_server_connections(const struct rpc_server *s);
 void rpc_served_answer(struct rpc_served *c, const ProtobufCMessage *answer);
 void rpc_served_fail(struct rpc_served *c, enum rpc_code code, const char *words);
 /* The answer comes later. If the call is cancelled first, cancelled(owner) is called, once, on the loop; c is
- * invalid from then on. */
+ * invalid from then on. It must not free the server. */
 void rpc_served_defer(struct rpc_served *c, void (*cancelled)(void *owner), void *owner);
 
 #endif
