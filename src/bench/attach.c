@@ -140,7 +140,8 @@ static void on_due(void *ctx)
 
     while ((t = TAILQ_FIRST(&s->tasks)) && t->due_ns <= now_ns) {
         TAILQ_REMOVE(&s->tasks, t, link);
-        pairs_patch_status(&s->pairs, KIND_ATTACHMENT, t->name, STR_LIT("{\"status\":{\"attached\":true}}"));
+        pairs_patch_object(&s->pairs, KIND_ATTACHMENT, t->name, "status",
+                           STR_LIT("{\"status\":{\"attached\":true}}"));
         free(t);
     }
     if (t)

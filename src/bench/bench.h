@@ -20,7 +20,7 @@ void bench_baseline(void);
 struct bench_size {
     uint64_t pods;
     uint64_t nodes;
-    uint64_t volumes; /* bind: pairs of volumes and claims; attach: volumes per node */
+    uint64_t volumes; /* bind: pairs of volumes and claims; csi: claims; attach: volumes per node */
 };
 
 /* Decoding and encoding, quantities, ordered maps. */
@@ -40,5 +40,7 @@ int bench_volumes(const struct bench_size *size, struct error *err);
 int bench_schedule(const struct bench_size *size, struct error *err);
 /* Time until the nodes' status lists the volumes of their pods, with an attacher that takes one second. */
 int bench_attach(const struct bench_size *size, struct error *err);
+/* Claims that the CSI controllers provision, attach and expand, with a driver that answers at once. */
+int bench_csi(const struct bench_size *size, struct error *err);
 
 #endif

@@ -5,6 +5,7 @@
  * the store to save time. The first failure sticks in p->r and p->err. */
 #include "bench/pairs.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ void pairs_begin_object(struct pairs *p, struct buf *b, enum kind k, const char 
 
     json_out_object(b, NULL);
     json_out_text(b, "kind", kind_info(k)->name);
-    json_out_text(b, "apiVersion", "v1");
+    kind_write_api_version(kind_info(k), b);
     json_out_object(b, "metadata");
     if (!series)
         return;
@@ -397,12 +398,14 @@ void pairs_create_object(struct pairs *p, enum kind k, struct str body)
     send_create(p, /* n= */ 0, PAIRS_FREE, k, body, on_answer);
 }
 
-void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body)
+void pairs_patch_object(struct pairs *p, enum kind k, const char *name, const char *subresource,
+                        struct str body)
 {
     struct client_request q = { .verb = CLIENT_PATCH,
                                 .kind = kind_info(k),
+                                .ns = kind_info(k)->is_namespaced ? PAIRS_NS : NULL,
                                 .name = name,
-                                .subresource = "status",
+                                .subresource = subresource,
                                 .patch = CLIENT_PATCH_MERGE,
                                 .body = body,
                                 .field_manager = "bench" };
@@ -487,8 +490,7 @@ static void set_flag(void *flag)
 
 void pairs_open_components(struct pairs *p)
 {
-    static const struct daemon_settings settings = { .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
-                                                     .attach_sync_ns = ATTACH_SYNC_PERIOD_NS };
+    static struct daemon_settings settings; /* of one run at a time */
     static struct client_observer observer;
     struct client_options c = { .loop = p->loop, .carrier = &p->carrier.carrier, .observer = &observer };
     bool is_synced = false;
@@ -501,9 +503,16 @@ void pairs_open_components(struct pairs *p)
                                               .server = server_version_own() },
                                     .settings = &settings,
                                     .host = "",
+                                    .identity = "bench",
                                     .on_synced = set_flag,
                                     .ctx = &is_synced };
 
+    settings = (struct daemon_settings){ .bind_timeout_ns = SCHEDULER_BIND_TIMEOUT_NS,
+                                         .attach_sync_ns = ATTACH_SYNC_PERIOD_NS,
+                                         .parts = p->parts };
+    assert(p->csi_sockets_count <= CSI_SOCKETS_MAX);
+    for (size_t i = 0; i < p->csi_sockets_count; i++)
+        settings.csi.sockets[settings.csi.sockets_count++] = p->csi_sockets[i];
     observer = (struct client_observer){ count_attempt, ignore_retry, ignore_wait, p };
     p->carrier.carrier.type = &carrier_type;
     p->r = local_client_new(p->server.api, /* user= */ NULL, &p->carrier.next, &p->err);

@@ -1,5 +1,5 @@
 /* A server on the SQLite store with pairs of claims and volumes, and the controllers in this process. For
- * `berth bench bind`, `berth bench schedule` and `berth bench attach`. */
+ * `berth bench bind`, `berth bench schedule`, `berth bench attach` and `berth bench csi`. */
 #ifndef BERTH_BENCH_PAIRS_H
 #define BERTH_BENCH_PAIRS_H
 
@@ -37,8 +37,10 @@ struct pairs_carrier {
 
 struct pairs {
     const struct clock *clock;
-    uint64_t count; /* number of pairs: "claim-0", "volume-0" and so on */
-    unsigned parts; /* DAEMON_*: the components that run */
+    uint64_t count;                 /* number of pairs: "claim-0", "volume-0" and so on */
+    unsigned parts;                 /* DAEMON_*: the components that run */
+    const char *const *csi_sockets; /* of drivers; read by pairs_open_components() */
+    size_t csi_sockets_count;
     char dir[PATH_MAX];
     struct loop *loop;
     struct store *store;
@@ -80,8 +82,9 @@ typedef void pairs_write_fn(void *ctx, uint64_t n, struct buf *b);
 void pairs_add_stored(struct pairs *p, enum kind k, uint64_t count, pairs_write_fn *make, void *ctx);
 /* Creates an object through the API, in PAIRS_NS if the kind has namespaces; does not wait for the answer. */
 void pairs_create_object(struct pairs *p, enum kind k, struct str body);
-/* Does not wait for the answer. */
-void pairs_patch_status(struct pairs *p, enum kind k, const char *name, struct str body);
+/* The same with a merge patch. subresource: NULL for none. */
+void pairs_patch_object(struct pairs *p, enum kind k, const char *name, const char *subresource,
+                        struct str body);
 
 enum pairs_way {
     PAIRS_FREE,    /* as a user creates them */

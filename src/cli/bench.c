@@ -17,20 +17,22 @@
 struct settings {
     const char *volumes;
     const char *pairs;
+    const char *claims;
     const char *pods;
     const char *nodes;
 };
 
 static const struct flag bench_flags[] = {
     FLAG(struct settings, volumes, "volumes", "N",
-         "number of volumes (all but micro); per node (attach), each with its claim (bind)"),
+         "number of volumes (all but micro and csi); per node (attach), each with its claim (bind)"),
     FLAG(struct settings, pairs, "pairs", "N", "same as --volumes, for bind"),
+    FLAG(struct settings, claims, "claims", "N", "number of claims (csi)"),
     FLAG(struct settings, pods, "pods", "N", "number of pods (schedule)"),
     FLAG(struct settings, nodes, "nodes", "N", "number of nodes (schedule, attach)"),
     { 0 },
 };
 
-enum { PODS = 1 << 0, NODES = 1 << 1, VOLUMES = 1 << 2, PAIRS = 1 << 3 };
+enum { PODS = 1 << 0, NODES = 1 << 1, VOLUMES = 1 << 2, PAIRS = 1 << 3, CLAIMS = 1 << 4 };
 
 /* Benchmarks, the flags that they accept, and their sizes, run in turn unless flags set one. */
 static const struct subject {
@@ -59,6 +61,7 @@ static const struct subject {
       "--nodes N and --volumes N, from 1 on, and at most " ATTACH_MAX_TEXT " in all",
       { { 0, 100, 20 }, { 0, 1000, 20 } },
       1 },
+    { "csi", bench_csi, CLAIMS, "--claims N, from 1 on", { { .volumes = 2000 } }, 0 },
 };
 
 /* Reads a number of at least 1. Without a text *ret is unchanged. */
@@ -69,15 +72,16 @@ static bool read_size(const char *text, uint64_t *ret)
 
 static int run_subject(const struct subject *b, const struct settings *s)
 {
-    unsigned given =
-        (s->pods ? PODS : 0) | (s->nodes ? NODES : 0) | (s->volumes ? VOLUMES : 0) | (s->pairs ? PAIRS : 0);
+    const char *volumes = s->pairs ? s->pairs : s->claims ? s->claims : s->volumes;
+    unsigned given = (s->pods ? PODS : 0) | (s->nodes ? NODES : 0) | (s->volumes ? VOLUMES : 0) |
+                     (s->pairs ? PAIRS : 0) | (s->claims ? CLAIMS : 0);
     struct bench_size size = b->sizes[b->base];
     bool is_table = b->sizes[1].nodes > 0;
     struct error err;
     int r = 0;
 
     if (given & ~b->flags || (s->pairs && s->volumes) || !read_size(s->pods, &size.pods) ||
-        !read_size(s->nodes, &size.nodes) || !read_size(s->pairs ? s->pairs : s->volumes, &size.volumes) ||
+        !read_size(s->nodes, &size.nodes) || !read_size(volumes, &size.volumes) ||
         (b->run == bench_attach && size.nodes > ATTACH_MAX / size.volumes))
         return cli_fail_usage("bench: %s takes %s", b->name, b->takes);
     if (is_table)
@@ -122,8 +126,8 @@ static int bench_run(const struct cli_verb *verb, int argc, char **argv)
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         if (strcmp(subject, table[i].name) == 0)
             return run_subject(&table[i], &s);
-    return cli_fail_usage("bench: specify a subject: micro, match, store, informer, bind, volumes, schedule "
-                          "or attach: see 'berth help bench'");
+    return cli_fail_usage("bench: specify a subject: micro, match, store, informer, bind, volumes, schedule, "
+                          "attach or csi: see 'berth help bench'");
 }
 
 static const struct cli_term subjects[] = {
@@ -135,6 +139,7 @@ static const struct cli_term subjects[] = {
     { "volumes", "set up and tear down 1,000 pod volumes" },
     { "schedule", "pods with delayed claims: 500 on 100 nodes, 5,000 on 5,000" },
     { "attach", "20 volumes on each of 100 and 1,000 nodes" },
+    { "csi", "provision, attach and expand 2,000 claims with a CSI driver in memory" },
     { 0 },
 };
 
@@ -152,6 +157,6 @@ const struct cli_verb cli_verb_bench = {
     .examples = "  berth bench micro\n"
                 "  berth bench bind --pairs 5000\n"
                 "  berth bench schedule --pods 500 --nodes 100 --volumes 1000\n",
-    .args = "micro match store informer bind volumes schedule attach",
+    .args = "micro match store informer bind volumes schedule attach csi",
     .run = bench_run,
 };

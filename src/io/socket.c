@@ -1,4 +1,4 @@
-/* Listening TCP sockets, connections to Unix sockets, addresses as text, and options of connections. All
+/* Listening sockets, connections to Unix sockets, addresses as text, and options of connections. All
  * sockets are non-blocking and close-on-exec. */
 #include "io/socket.h"
 
@@ -245,6 +245,65 @@ int socket_connect_unix(const char *path, int *ret_fd, struct error *err)
                          "cannot connect to '%s': %s", path, strerror(why));
     }
     *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+/* A socket whose process has ended without removing it. */
+static bool is_abandoned_socket(const struct sockaddr_un *address)
+{
+    _cleanup_(fd_closep) int fd = -1;
+    struct stat st;
+
+    if (lstat(address->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
+           errno == ECONNREFUSED;
+}
+
+/* Returns 0 or -errno. The mode is set before anyone can connect. */
+static int listen_unix_on(int fd, const struct sockaddr_un *address)
+{
+    if (bind(fd, (const struct sockaddr *)address, sizeof *address) < 0)
+        return -errno;
+    if (chmod(address->sun_path, S_IRUSR | S_IWUSR) < 0 || listen(fd, SOCKET_BACKLOG) < 0) {
+        int why = errno;
+
+        (void)unlink(address->sun_path); /* ours, and of no use */
+        return -why;
+    }
+    return 0;
+}
+
+int socket_listen_unix(const char *path, int *ret_fd, struct error *err)
+{
+    _cleanup_(fd_closep) int dir = -1, fd = -1;
+    struct sockaddr_un address;
+    int r = unix_address(path, &address, &dir, err);
+
+    if (r < 0)
+        return r;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    r = fd < 0 ? -errno : listen_unix_on(fd, &address);
+    if (r == -EADDRINUSE && is_abandoned_socket(&address) && unlink(address.sun_path) == 0)
+        r = listen_unix_on(fd, &address);
+    if (r == -EADDRINUSE)
+        return error_set(err, ERR_BUSY, "cannot listen on '%s': the path is in use", path);
+    if (r < 0)
+        return error_set_errno(err, -r, "cannot listen on '%s'", path);
+    *ret_fd = take_fd(&fd);
+    return 0;
+}
+
+int socket_accept(int listener, int *ret_fd, struct error *err)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
+        return error_set(err, ERR_BUSY, "no connection is waiting");
+    if (fd < 0)
+        return error_set_errno(err, errno, "cannot accept a connection");
+    *ret_fd = fd;
     return 0;
 }
 

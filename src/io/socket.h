@@ -28,6 +28,13 @@ int socket_listen(const char *address, char *ret_address, int *ret_fd, struct er
  * process listens there. */
 int socket_connect_unix(const char *path, int *ret_fd, struct error *err);
 
+/* A non-blocking Unix socket that listens at path, which may be longer than a socket address allows. Only
+ * this user may connect (mode 0600). Replaces a socket that no process listens on, and nothing else.
+ * ERR_BUSY: the path is in use. The file is not removed when the descriptor is closed. */
+int socket_listen_unix(const char *path, int *ret_fd, struct error *err);
+/* The next connection, non-blocking. ERR_BUSY: none is waiting. */
+int socket_accept(int listener, int *ret_fd, struct error *err);
+
 /* The identity of the socket at a path: a socket that replaces it has another identity. A later chmod() does
  * not change it. */
 struct socket_id {

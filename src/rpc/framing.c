@@ -1,8 +1,13 @@
-/* Message prefixes, percent-decoding of status messages, and header fields of gRPC. Pure functions, which
- * both ends of a connection can use. */
+/* Message prefixes, percent-encoded status messages, time limits, and header fields of gRPC. Pure functions,
+ * which both ends of a connection can use. */
 #include "rpc/framing.h"
 
 #include <string.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#define TIMEOUT_DIGITS_MAX 8
 
 void rpc_frame_add(struct buf *out, struct str message)
 {
@@ -52,6 +57,44 @@ void rpc_words_read(struct str sent, struct buf *ret)
         }
         buf_add_char(ret, c ? c : ' '); /* a NUL would end the text */
     }
+}
+
+void rpc_words_write(struct str words, struct buf *out)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < words.len; i++) {
+        unsigned char c = (unsigned char)words.s[i];
+        bool is_plain = c >= ' ' && c <= '~' && c != '%';
+        char text[3] = { '%', digits[c >> 4], digits[c & 15] };
+
+        if (out->len + sizeof text > out->len_max)
+            return;
+        if (is_plain)
+            buf_add_char(out, (char)c);
+        else
+            buf_add(out, text, sizeof text);
+    }
+}
+
+bool rpc_timeout_read(struct str text, uint64_t *ret_ns)
+{
+    static const struct {
+        char name;
+        uint64_t ns;
+    } units[] = { { 'n', 1 },        { 'u', NS_PER_US },     { 'm', NS_PER_MS },
+                  { 'S', NS_PER_S }, { 'M', 60 * NS_PER_S }, { 'H', 3600 * NS_PER_S } };
+    uint64_t number;
+
+    if (text.len < 2 || text.len > TIMEOUT_DIGITS_MAX + 1 ||
+        !str_to_uint64((struct str){ text.s, text.len - 1 }, &number))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (text.s[text.len - 1] == units[i].name) {
+            *ret_ns = number > UINT64_MAX / units[i].ns ? UINT64_MAX : number * units[i].ns;
+            return true;
+        }
+    return false;
 }
 
 nghttp2_nv rpc_header(const char *name, const char *value)

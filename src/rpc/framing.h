@@ -21,6 +21,13 @@ enum rpc_frame rpc_frame_read(struct str bytes, size_t message_bytes_max, struct
 /* Decodes a status message: "%25" is '%'. NUL becomes a space. Replaces the contents of ret. Pure. */
 void rpc_words_read(struct str sent, struct buf *ret);
 
+/* Appends an encoded status message: printable ASCII except '%' as it is. Ends before the first byte that
+ * does not fit. */
+void rpc_words_write(struct str words, struct buf *out);
+
+/* Parses the value of grpc-timeout, "100m"; huge ones become UINT64_MAX. False when it is malformed. Pure. */
+bool rpc_timeout_read(struct str text, uint64_t *ret_ns);
+
 /* Borrows both. */
 nghttp2_nv rpc_header(const char *name, const char *value);
 

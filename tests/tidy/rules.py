@@ -62,7 +62,7 @@ LIBRARIES = {
     r"zlib\.h": {"http"},
     r"libmount/.*|blkid/.*": {"host"},
     r"nghttp2/.*": {"rpc"},
-    r"protobuf-c/.*|.*\.pb-c\.h": {"controllers", "plugins", "rpc", "sim"},
+    r"protobuf-c/.*|.*\.pb-c\.h": {"bench", "controllers", "plugins", "rpc", "sim"},
     r"jansson\.h": set(),
     r"cmocka\.h": set(),
 }
@@ -144,6 +144,8 @@ FOR_TESTS = {
     "omap_check": "checks the invariants of the map, after every step of its test",
     "pool_is_idle": "lets a test wait for workers that need the loop meanwhile",
     "quantity_sub": "proves quantity_add() by undoing it",
+    "rpc_served_defer": "answers a call later: the methods of the program answer at once",
+    "rpc_server_connections": "shows how many connections count against the limit",
     "volume_index_free_count": "shows how much of it is free",
     "rpc_call_hold": "back-pressure of a streaming answer, proved before its first user in the program",
     "rpc_call_resume": "the same",
