@@ -255,7 +255,7 @@ TEST(sim_reports_what_never_comes_about)
     free(r.trace);
 }
 
-/* Once when it is looked for, and once when it is judged: after that it is asked twice. */
+/* Once when it is looked for, and once when it is judged: after that it is asked three times. */
 static int settled_at_first(void *ctx, struct error *err)
 {
     struct own *x = ctx;
@@ -269,7 +269,7 @@ TEST(sim_reports_what_does_not_last)
     struct sim_report r = simulate(&scenario, 1, FAULTS_ALL);
 
     assert_true(r.has_failed);
-    ASSERT_STR("was settled and is not any more: asked 4 times", r.message);
+    ASSERT_STR("was settled and is not any more: asked 5 times", r.message);
     assert_non_null(strstr(r.trace, " settled\n"));
     free(r.trace);
 }
