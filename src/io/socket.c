@@ -297,7 +297,9 @@ int socket_listen_unix(const char *path, int *ret_fd, struct error *err)
 
 int socket_accept(int listener, int *ret_fd, struct error *err)
 {
-    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    struct sockaddr_storage peer; /* not used */
+    socklen_t len = sizeof peer;
+    int fd = accept4(listener, (struct sockaddr *)&peer, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED))
         return error_set(err, ERR_BUSY, "no connection is waiting");

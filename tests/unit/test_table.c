@@ -66,9 +66,8 @@ TEST(table_has_the_columns_of_every_kind)
         [KIND_ENDPOINT_SLICE] = "Name, AddressType, Ports, Endpoints, Age",
         [KIND_GROUP_SNAPSHOT] = "Name, ReadyToUse, VolumeGroupSnapshotClass, VolumeGroupSnapshotContent, "
                                 "CreationTime, Age",
-        [KIND_GROUP_SNAPSHOT_CONTENT] =
-            "Name, ReadyToUse, DeletionPolicy, Driver, VolumeGroupSnapshotClass, "
-            "VolumeGroupSnapshotNamespace, VolumeGroupSnapshot, Age",
+        [KIND_GROUP_SNAPSHOT_CONTENT] = "Name, ReadyToUse, DeletionPolicy, Driver, VolumeGroupSnapshotClass, "
+                                        "VolumeGroupSnapshotNamespace, VolumeGroupSnapshot, Age",
         [KIND_GROUP_SNAPSHOT_CLASS] = "Name, Driver, DeletionPolicy, Age",
     };
     static_assert(ARRAY_LEN(expected) == KIND_COUNT, "every kind");
