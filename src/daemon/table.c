@@ -318,10 +318,12 @@ static bool has_local(const struct daemon_settings *s)
 #define NODES COMPONENT_KIND(KIND_NODE)
 #define CSI \
     (COMPONENT_KIND(KIND_ATTACHMENT) | COMPONENT_KIND(KIND_CSI_NODE) | COMPONENT_KIND(KIND_CSI_DRIVER))
-#define SNAPSHOT_KINDS                                                           \
-    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) |     \
-     COMPONENT_KIND(KIND_SNAPSHOT_CLASS) | COMPONENT_KIND(KIND_GROUP_SNAPSHOT) | \
-     COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CONTENT) | COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CLASS))
+#define SNAPSHOTS                                                            \
+    (COMPONENT_KIND(KIND_SNAPSHOT) | COMPONENT_KIND(KIND_SNAPSHOT_CONTENT) | \
+     COMPONENT_KIND(KIND_SNAPSHOT_CLASS))
+#define GROUP_SNAPSHOTS                                                                  \
+    (COMPONENT_KIND(KIND_GROUP_SNAPSHOT) | COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CONTENT) | \
+     COMPONENT_KIND(KIND_GROUP_SNAPSHOT_CLASS))
 
 #define LIFE(x) .new = new_##x, .start = start_##x, .stop = stop_##x
 #define NEEDS_WORKERS(count, queue) .workers = (count), .queue_max = (queue)
@@ -343,7 +345,7 @@ const struct component daemon_components[] = {
     { CONTROLLER(expand), .kinds = VOLUMES | CLAIMS, NEEDS_WORKERS(10, QUEUE_MAX), .check = check_expand },
     { CONTROLLER(ephemeral), .kinds = CLAIMS | PODS, .check = check_ephemeral },
     /* It also has the lease of the stock snapshot-controller while it works. */
-    { CONTROLLER(snapshots), .kinds = VOLUMES | CLAIMS, .kinds_optional = SNAPSHOT_KINDS,
+    { CONTROLLER(snapshots), .kinds = VOLUMES | CLAIMS, .kinds_optional = SNAPSHOTS | GROUP_SNAPSHOTS,
       .check = check_snapshots },
     { CONTROLLER(stranded), .kinds = VOLUMES | CLAIMS | NODES, .check = check_stranded },
     { PROVISIONER(nfs), .kinds = VOLUMES | CLAIMS | CLASSES | NODES, .explain = explain_nfs,
@@ -352,7 +354,7 @@ const struct component daemon_components[] = {
       .part = DAEMON_CSI,
       LIFE(csi),
       .kinds = VOLUMES | CLAIMS | CLASSES | PODS | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOTS,
       .section = "csi",
       .read_section = read_csi,
       .is_wanted = has_csi,
@@ -364,7 +366,7 @@ const struct component daemon_components[] = {
       .start = start_csi,
       .stop = stop_csi,
       .kinds = VOLUMES | CLAIMS | CLASSES | NODES | CSI | COMPONENT_KIND(KIND_CSI_CAPACITY),
-      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOT_KINDS,
+      .kinds_optional = COMPONENT_KIND(KIND_ATTRIBUTES_CLASS) | SNAPSHOTS,
       .is_wanted = has_csi,
       .check = check_csi },
     { PROVISIONER(local), .kinds = VOLUMES | CLASSES | NODES, .check = check_local },
