@@ -335,7 +335,7 @@ class Machine:
         flex = flex or self.path("flex")
         where = os.path.join(flex, f"test~{name}")
         os.makedirs(where, exist_ok=True)
-        copy = shutil.copy(source, self.path(f"{name}.new"))
+        copy = shutil.copy(source, os.path.join(where, f".{name}.new"))
         os.chmod(copy, 0o755)
         os.rename(copy, os.path.join(where, name))  # one that is there may be running
         return ("--flex-dir", flex)
